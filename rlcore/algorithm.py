@@ -1,0 +1,137 @@
+"""The one equation: an algorithm is a value per slot, and every recipe is this sum with other values.
+
+    loss = - sum_it w_it [ c_it psi(rho_it, A_it, log pi_it) - beta k_it + eta H_it ]  +  L_V
+               aggregate  correction  surrogate(ratio, advantage)      kl       entropy    critic
+
+What does not fit this sum (an extra likelihood term, sequence search) stays out; it would need a slot of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from rlcore import masked
+from rlcore.advantages import Advantages, AdvantageSlot, Gae, NoWhitening, WhitenSlot
+from rlcore.aggregation import AggregateSlot, TokenMean
+from rlcore.correction import CorrectionSlot, NoCorrection
+from rlcore.critic import CriticSlot, NoCritic
+from rlcore.kl import KlInLoss, KlInReward, KlSlot, NoKl, Pair, kl_loss_term, kl_reward_term
+from rlcore.knobs import Value, knob
+from rlcore.ratios import Ratio, RatioSlot
+from rlcore.rollout import Rollout
+from rlcore.shaping import KeepAll, PlainReward, SelectSlot, ShapingSlot
+from rlcore.surrogates import Surrogate, SurrogateSlot
+
+
+class Algorithm(Value):
+    """One value per slot. Prints, compares, hashes, serialises; says nothing about data, model or optimiser."""
+
+    advantage: AdvantageSlot
+    ratio: RatioSlot
+    surrogate: SurrogateSlot
+    aggregate: AggregateSlot
+    kl: KlSlot = NoKl()
+    entropy_coef: float = knob(
+        0.0, "η", 0, 100, "weight of the entropy bonus", suggested=(0, 0.1), source="arXiv:1707.06347 eq. 9"
+    )
+    critic: CriticSlot = NoCritic()
+    whiten: WhitenSlot = NoWhitening()
+    shaping: ShapingSlot = PlainReward()
+    select: SelectSlot = KeepAll()
+    correction: CorrectionSlot = NoCorrection()
+
+    @cached_property
+    def needs_critic(self) -> bool:
+        """True where the advantage or the loss reads a value function."""
+        return isinstance(self.advantage, Gae) or not isinstance(self.critic, NoCritic)
+
+
+@dataclass(frozen=True)
+class PolicyOutput:
+    """The policy's view of a rollout's rows, differentiable.
+
+    logp [..., B, T] of the taken actions · entropy [..., B, T], nats · value [..., B, T] (0 without a critic) ·
+    dist [..., B, T, A] log-probabilities of every action, or None.
+    """
+
+    logp: Tensor
+    entropy: Tensor
+    value: Tensor
+    dist: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class LossTerms:
+    """Every intermediate of one loss: scalars are [...], the rest [..., B, T].
+
+    loss = policy_loss + kl_loss - entropy_bonus + value_loss, each already weighted. `kl` is k without beta;
+    `objective` is the bracket of the equation; `weight` is w; `correction` is c.
+    """
+
+    loss: Tensor
+    policy_loss: Tensor
+    kl_loss: Tensor
+    entropy_bonus: Tensor
+    value_loss: Tensor
+    ratio: Ratio
+    surrogate: Surrogate
+    advantages: Tensor
+    kl: Tensor
+    weight: Tensor
+    correction: Tensor
+    objective: Tensor
+
+
+def shaped_reward(algorithm: Algorithm, rollout: Rollout, kl_beta: float) -> Tensor:
+    """The reward that advantages are made of: environment, shaping, and a KL placed in the reward. [..., B, T]"""
+    reward = algorithm.shaping(rollout, masked.fill(rollout.reward, rollout.mask))
+    if not isinstance(algorithm.kl, KlInReward):
+        return reward
+    pair = Pair(rollout.logp_old, rollout.logp_ref, rollout.dist_old, rollout.dist_ref)
+    return reward - kl_beta * kl_reward_term(algorithm.kl, pair, rollout.mask)
+
+
+def policy_loss(
+    algorithm: Algorithm, now: PolicyOutput, rollout: Rollout, advantages: Advantages, kl_beta: float
+) -> LossTerms:
+    """The house equation. Everything is a gain to maximise until `loss`, where the sign turns once.
+
+    now, rollout, advantages: [..., B, T] each, of the same rows. kl_beta: the coefficient in force, which a controller
+    may have moved away from `algorithm.kl.kl_beta`. Returns all terms; `terms.loss` is to be minimised.
+    """
+    mask = rollout.mask
+    logp = masked.fill(now.logp, mask)
+    ratio = algorithm.ratio(logp, rollout.logp_old, mask)
+    surrogate = algorithm.surrogate(ratio, advantages.advantages, logp, mask)
+    sampler = rollout.logp_old if rollout.logp_rollout is None else rollout.logp_rollout
+    correction = algorithm.correction(masked.fill(rollout.logp_old, mask), masked.fill(sampler, mask), mask)
+    weight = algorithm.aggregate(mask, logp)
+    gain = correction * surrogate.objective
+
+    if isinstance(algorithm.kl, KlInLoss):
+        pair = Pair(logp, rollout.logp_ref, now.dist, rollout.dist_ref)
+        kl = kl_loss_term(algorithm.kl, pair, ratio, mask)
+    else:
+        kl = torch.zeros_like(logp)
+    price = kl_beta if isinstance(algorithm.kl, KlInLoss) else 0.0
+    entropy = masked.fill(now.entropy, mask)
+    objective = gain - price * kl + algorithm.entropy_coef * entropy
+
+    value_weight = TokenMean()(mask, logp)
+    value_loss = algorithm.critic(now.value, rollout.value_old, advantages.returns, value_weight)
+    policy = -_weighted(weight, gain)
+    kl_part = price * _weighted(weight, kl)
+    entropy_part = algorithm.entropy_coef * _weighted(weight, entropy)
+    loss = policy + kl_part - entropy_part + value_loss
+    return LossTerms(
+        loss, policy, kl_part, entropy_part, value_loss,
+        ratio, surrogate, advantages.advantages, kl, weight, correction, objective,
+    )  # fmt: skip
+
+
+def _weighted(weight: Tensor, x: Tensor) -> Tensor:
+    return torch.where(weight > 0, weight * x, 0.0).sum(dim=(-2, -1))

@@ -1,0 +1,87 @@
+"""What happens to rewards and rows before advantages: overlong shaping and the selection of groups."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from rlcore import masked
+from rlcore.advantages import group_is_flat, group_sum
+from rlcore.knobs import Value, knob
+from rlcore.rollout import Rollout
+
+
+def soft_overlong(length: Tensor, *, max_length: float, cache: float, factor: float) -> Tensor:
+    """0 up to max_length - cache, then falling linearly, -factor from max_length on: [..., B] -> [..., B].
+
+    Source: DAPO, arXiv:2503.14476, eq. 13; floor as in TRL 1.16 (factor 1) and OpenRLHF 0.11.2.
+    """
+    over = length - (max_length - cache)
+    return -factor * (over / cache).clamp(0, 1)
+
+
+class PlainReward(Value):
+    """Rewards as the environment gave them."""
+
+    kind: Literal["plain"] = "plain"
+
+    def __call__(self, rollout: Rollout, reward: Tensor) -> Tensor:
+        return reward
+
+
+class SoftOverlong(Value):
+    """DAPO's soft punishment of length, added to the row's last step. Source: arXiv:2503.14476, eq. 13."""
+
+    kind: Literal["soft_overlong"] = "soft_overlong"
+    max_length: int = knob(16, "L_max", 1, 100_000, "length from which the whole penalty applies", unit="tokens")
+    cache: int = knob(4, "L_cache", 1, 100_000, "width of the band in which it grows", unit="tokens")
+    factor: float = knob(1.0, "f", 0, 100, "the whole penalty", suggested=(0, 2))
+
+    @model_validator(mode="after")
+    def _band_fits(self) -> SoftOverlong:
+        if self.cache > self.max_length:
+            raise ValueError(f"cache must be at most max_length ({self.max_length}), got {self.cache}")
+        return self
+
+    def __call__(self, rollout: Rollout, reward: Tensor) -> Tensor:
+        length = masked.lengths(rollout.mask)
+        penalty = soft_overlong(length.to(reward.dtype), max_length=self.max_length, cache=self.cache, factor=self.factor)
+        position = torch.arange(rollout.mask.shape[-1])
+        return reward + penalty[..., None] * (position == length[..., None] - 1)
+
+
+ShapingSlot = Annotated[PlainReward | SoftOverlong, Field(discriminator="kind")]
+
+
+class KeepAll(Value):
+    """Every row goes into the update."""
+
+    kind: Literal["keep_all"] = "keep_all"
+
+    def __call__(self, score: Tensor, group: Tensor) -> Tensor:
+        return torch.ones_like(score, dtype=torch.bool)
+
+
+class DropFlatGroups(Value):
+    """DAPO's dynamic sampling without the resampling: groups whose scores do not differ leave the batch.
+
+    tolerance  groups with max - min <= tolerance are dropped (verl: exactly 0 standard deviation)
+    Source: DAPO, arXiv:2503.14476, sec. 3.2, which resamples until the batch is full; here the batch shrinks, so token
+    counts and means are taken over what is left. TRL never drops, it only counts.
+    """
+
+    kind: Literal["drop_flat_groups"] = "drop_flat_groups"
+    tolerance: float = knob(0.0, "tol", 0, 1e6, "largest spread that still counts as flat", suggested=(0, 0.1))
+
+    def __call__(self, score: Tensor, group: Tensor) -> Tensor:
+        if self.tolerance == 0:
+            return ~group_is_flat(score, group)
+        mean = group_sum(score, group) / group_sum(torch.ones_like(score), group)
+        far = ((score - mean).abs() > self.tolerance / 2).to(score.dtype)
+        return group_sum(far, group) > 0
+
+
+SelectSlot = Annotated[KeepAll | DropFlatGroups, Field(discriminator="kind")]
