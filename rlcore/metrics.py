@@ -1,0 +1,93 @@
+"""Metrics: one name a quantity, each a scalar of one update or one rollout.
+
+`glossary` says what each library calls them. Nothing here carries a gradient, reads a clock or leaves torch (no
+`.item()`: the whole dictionary crosses to numpy once, at the record). This module never changes what is optimised.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rlcore import masked
+from rlcore.advantages import Advantages, explained_variance, group_is_flat, group_sum
+from rlcore.algorithm import LossTerms, PolicyOutput
+from rlcore.kl import exact_kl, k3
+from rlcore.rollout import Rollout
+
+# ---------------------------------------------------------------- one quantity each
+
+
+def approx_kl_tokens(log_ratio: Tensor) -> Tensor:
+    """ratio - 1 - log_ratio per token: k3 of KL(old || new), sampled from old, never negative. [..., B, T]
+
+    Source: Schulman 2020, "Approximating KL divergence"; what CleanRL and SB3 log as `approx_kl`.
+    """
+    return torch.expm1(log_ratio) - log_ratio
+
+
+def dead_group_fraction(score: Tensor, group: Tensor) -> Tensor:
+    """Share of groups whose rows all got the same score, so nothing can be learned: [..., B], [B] -> [...].
+
+    TRL's `frac_reward_zero_std` (which allows 1e-8). A group of one is dead.
+    """
+    share = 1 / group_sum(torch.ones_like(score), group)
+    return (share * group_is_flat(score, group)).sum(-1) / share.sum(-1)
+
+
+# ---------------------------------------------------------------- all of an update, all of a rollout
+
+
+@torch.no_grad()
+def update_metrics(terms: LossTerms, now: PolicyOutput, rollout: Rollout) -> dict[str, Tensor]:
+    """Scalars [...] of one optimiser step, all token means over the mask unless the name says otherwise.
+
+    clip_fraction           tokens whose gradient a bound removed (TRL, verl, OpenRLHF)
+    clip_fraction_low       ... by the lower bound (A < 0);  clip_fraction_high: by the upper one (A > 0)
+    clip_fraction_dual      ... by the second bound for A < 0 (dual clip, delta)
+    clip_fraction_outside   tokens outside the band whatever the sign of A (CleanRL, SB3)
+    approx_kl               k3 of KL(old || new);  approx_kl_k1: mean(logp_old - logp_new), noisy, may be negative
+    kl_ref                  k3 of KL(new || ref) on the rollout's tokens;  kl_ref_exact: from full distributions
+    ratio_mean|min|max      at the ratio slot's level: token or sequence
+    """
+    mask, dtype = rollout.mask, now.logp.dtype
+    s, log_ratio = terms.surrogate, terms.ratio.token_log_ratio
+    shares = masked.mean(torch.stack((s.dead, s.dead_low, s.dead_high, s.dead_dual, s.outside)).to(dtype), mask)
+    means = masked.mean(
+        torch.stack((
+            approx_kl_tokens(log_ratio), -log_ratio, k3(now.logp, rollout.logp_ref), now.entropy, terms.ratio.ratio
+        )),
+        mask,
+    )  # fmt: skip
+    clip, low, high, dual, outside = shares.unbind()
+    approx_kl, approx_kl_k1, kl_ref, entropy, ratio_mean = means.unbind()
+    found = {
+        "loss": terms.loss, "policy_loss": terms.policy_loss, "kl_loss": terms.kl_loss, "value_loss": terms.value_loss,
+        "clip_fraction": clip, "clip_fraction_low": low, "clip_fraction_high": high, "clip_fraction_dual": dual,
+        "clip_fraction_outside": outside, "approx_kl": approx_kl, "approx_kl_k1": approx_kl_k1, "kl_ref": kl_ref,
+        "entropy": entropy, "ratio_mean": ratio_mean,
+        "ratio_min": masked.fill(terms.ratio.ratio, mask, torch.inf).amin(dim=(-2, -1)),
+        "ratio_max": masked.fill(terms.ratio.ratio, mask, -torch.inf).amax(dim=(-2, -1)),
+        "advantage_std": masked.variance(terms.advantages, mask, ddof=0).sqrt(),
+    }  # fmt: skip
+    if now.dist is not None and rollout.dist_ref is not None:
+        found["kl_ref_exact"] = masked.mean(exact_kl(now.dist, rollout.dist_ref), mask)
+    return {name: x.detach() for name, x in found.items()}
+
+
+@torch.no_grad()
+def rollout_metrics(rollout: Rollout, score: Tensor, advantages: Advantages | None = None) -> dict[str, Tensor]:
+    """Scalars [...] of one rollout, before any update; `score` [..., B] is each row's undiscounted return.
+
+    reward_mean, reward_std (all rows, ddof 1) · length_mean, valid steps a row · dead_group_fraction ·
+    explained_variance of the critic, where `advantages` are handed in and a critic spoke.
+    """
+    found = {
+        "reward_mean": score.mean(-1),
+        "reward_std": score.std(-1) if score.shape[-1] > 1 else torch.zeros_like(score[..., 0]),
+        "length_mean": masked.lengths(rollout.mask).to(score.dtype).mean(-1),
+        "dead_group_fraction": dead_group_fraction(score, rollout.group),
+    }
+    if advantages is not None and bool(rollout.value_old.any()):
+        found["explained_variance"] = explained_variance(rollout.value_old, advantages.returns, rollout.mask)
+    return found
