@@ -1,0 +1,215 @@
+"""Any Gymnasium environment by id, through Gymnasium's own vector API, with Discrete or Box actions.
+
+Autoreset is Gymnasium's NEXT_STEP mode: the step after an episode's end only resets. It carries no experience, so it is
+masked out; the observation that an ended episode really ended in stays in place, which makes bootstrapping at a time
+limit right (V of the final observation) and at a terminal state 0.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete
+from pydantic import Field
+
+from rlcore.envs.protocol import Carry, Collected, Dice, Plan
+from rlcore.knobs import SettingError, Value, knob
+from rlcore.policies import ActorCritic, Params, Shape
+from rlcore.policies.heads import Categorical
+from rlcore.rollout import Rollout
+
+
+@dataclass(frozen=True, eq=False)
+class Vector:
+    """A vector environment between two steps: never stepped in place, always copied first.
+
+    obs [B, ...] as last seen · resets [B] bool: the row's next step only resets.
+    """
+
+    env: Any
+    obs: np.ndarray
+    resets: np.ndarray
+
+
+class GymEnv(Value):
+    """`id` as in `gymnasium.make`; `horizon` truncates (and bounds an episode row's length).
+
+    In episode rows a group shares its first observation (same reset seed); later chance differs by row.
+    """
+
+    kind: Literal["gym"] = "gym"
+    id: str = Field("CartPole-v1", max_length=200, description="a Gymnasium environment id")
+    options: dict[str, bool | int | float | str] = Field(default_factory=dict, description="keyword arguments of make")
+    horizon: int = knob(500, "T", 1, 10_000, "steps until an episode is truncated", suggested=(50, 1000), live=False)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.id, self.horizon, tuple(sorted(self.options.items()))))
+
+    def shape(self) -> Shape:
+        env = _make(self, 1)
+        observed, acted = env.single_observation_space, env.single_action_space
+        env.close()
+        return Shape(**_observation(self.id, observed), **_action(self.id, acted))
+
+    def collect(
+        self, policy: ActorCritic, params: Params, params_ref: Params, plan: Plan, carry: Carry, dice: Dice
+    ) -> Collected:
+        """Play `plan.rows` rows; see `envs.protocol`."""
+        vector = _begin(self, plan, dice) if carry is None else _copied(self, carry)
+        steps = plan.segment or self.horizon
+        act = _actor(policy, params, vector.env.single_action_space, dice("actions"), plan.rows)
+        played, vector = _play(vector, act, steps, episodes=plan.segment is None)
+        return Collected(_rollout(played, policy, params, params_ref, plan), vector if plan.segment else None, None)
+
+
+def _make(env: GymEnv, rows: int) -> Any:
+    """The vector environment. Raises SettingError with the registry's own words for an unknown id."""
+    try:
+        return gymnasium.make_vec(env.id, num_envs=rows, max_episode_steps=env.horizon, **env.options)
+    except (gymnasium.error.Error, TypeError, ImportError) as error:
+        raise SettingError(f"env.id: Gymnasium cannot make {env.id!r}: {error}") from error
+
+
+def _observation(name: str, space: Any) -> dict[str, int]:
+    if isinstance(space, Discrete):
+        return {"states": int(space.n)}
+    if isinstance(space, Box):
+        return {"features": int(np.prod(space.shape))}
+    raise SettingError(f"env.id: {name} observes {type(space).__name__}; Discrete and Box observations are supported")
+
+
+def _action(name: str, space: Any) -> dict[str, int]:
+    if isinstance(space, Discrete):
+        return {"actions": int(space.n)}
+    if isinstance(space, Box):
+        return {"action_dim": int(np.prod(space.shape))}
+    raise SettingError(f"env.id: {name} acts in {type(space).__name__}; Discrete and Box actions are supported")
+
+
+def _begin(env: GymEnv, plan: Plan, dice: Dice) -> Vector:
+    """A fresh vector environment; in episode rows the rows of a group start alike."""
+    seeds = [int(s) for s in dice("starts").integers(2**31, size=plan.prompts).repeat(plan.group_size)]
+    vector = _make(env, plan.rows)
+    grouped = plan.group_size > 1
+    if grouped and not hasattr(vector, "envs"):
+        vector.close()
+        vector = gymnasium.make_vec(
+            env.id, plan.rows, vectorization_mode="sync", max_episode_steps=env.horizon, **env.options
+        )
+    obs, _ = vector.reset(seed=seeds if hasattr(vector, "envs") else seeds[0])
+    if grouped:
+        for i, single in enumerate(vector.envs):
+            single.unwrapped.np_random = dice("env", i)
+    return Vector(vector, obs, np.zeros(plan.rows, dtype=bool))
+
+
+def _copied(env: GymEnv, carry: Vector) -> Vector:
+    try:
+        return Vector(copy.deepcopy(carry.env), carry.obs, carry.resets)
+    except Exception as error:
+        raise SettingError(
+            f"env.id: {env.id} cannot be copied ({error}), so a segment cannot continue from a kept state; "
+            "set batch.segment to none to play whole episodes"
+        ) from error
+
+
+Act = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+
+
+def _actor(policy: ActorCritic, params: Params, space: Any, dice: np.random.Generator, rows: int) -> Act:
+    """obs [B, ...] -> (action as the policy means it, action as the environment takes it)."""
+    discrete = isinstance(space, Discrete)
+    size = int(np.prod(space.shape))
+
+    def act(obs: np.ndarray, t: int) -> tuple[np.ndarray, np.ndarray]:
+        with torch.no_grad():
+            head = policy.act(params, observed(obs))
+        if discrete:
+            assert isinstance(head, Categorical)
+            action = head.sample(torch.from_numpy(dice.random(rows, dtype=np.float32))).numpy()
+            return action, action + int(space.start)
+        uniform = torch.from_numpy(dice.uniform(1e-7, 1 - 1e-7, (rows, size)).astype(np.float32))
+        action = head.sample(uniform).numpy()
+        return action, np.clip(action.reshape(rows, *space.shape), space.low, space.high)
+
+    return act
+
+
+def observed(obs: np.ndarray) -> torch.Tensor:
+    """Gymnasium's observations as the policy takes them: int64 states [...] or float32 vectors [..., D]."""
+    if obs.dtype.kind in "iu" and obs.ndim == 1:
+        return torch.from_numpy(obs.astype(np.int64))
+    return torch.from_numpy(obs.reshape(obs.shape[0], -1).astype(np.float32))
+
+
+@dataclass(frozen=True)
+class _Played:
+    """Time first: obs [T + 1, B, ...], the rest [T, B(, D)]."""
+
+    obs: np.ndarray
+    action: np.ndarray
+    reward: np.ndarray
+    terminal: np.ndarray
+    truncated: np.ndarray
+    mask: np.ndarray
+
+
+def _play(vector: Vector, act: Act, steps: int, *, episodes: bool) -> tuple[_Played, Vector]:
+    env, obs, resets = vector.env, vector.obs, vector.resets
+    alive = np.ones(len(resets), dtype=bool)
+    seen, kept = [obs], []
+    for t in range(steps):
+        meant, taken = act(obs, t)
+        obs, reward, terminal, truncated, _ = env.step(taken)
+        mask = alive & ~resets
+        last = episodes & (t == steps - 1)
+        truncated = (truncated | last) & ~terminal
+        kept.append((meant, np.asarray(reward, dtype=np.float32), terminal & mask, truncated & mask, mask))
+        seen.append(obs.copy())
+        resets = (terminal | truncated) & ~resets
+        if episodes:
+            alive = alive & ~resets
+            resets = np.zeros_like(resets)
+            if not alive.any():
+                break
+    columns = [np.stack(c) for c in zip(*kept, strict=True)]
+    return _Played(np.stack(seen), *columns), Vector(env, obs.copy(), resets)
+
+
+def _rollout(played: _Played, policy: ActorCritic, params: Params, params_ref: Params, plan: Plan) -> Rollout:
+    steps, rows = played.mask.shape
+    discrete_obs = played.obs.dtype.kind in "iu" and played.obs.ndim == 2
+    flat = played.obs.reshape((steps + 1) * rows, *played.obs.shape[2:])
+    every = observed(flat).view(steps + 1, rows, *(() if discrete_obs else (-1,))).transpose(0, 1)
+    obs = every[:, :-1].contiguous()
+
+    def rows_first(x: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(x.swapaxes(0, 1)))
+
+    action, mask = rows_first(played.action), rows_first(played.mask)
+    with torch.no_grad():
+        now, ref = policy.act(params, obs), policy.act(params_ref, obs)
+        value = policy.value(params, every) if plan.critic else torch.zeros(rows, steps + 1)
+        logp_old, logp_ref = now.log_prob(action), ref.log_prob(action)
+    terminal = rows_first(played.terminal)
+    return Rollout(
+        obs=obs,
+        action=action,
+        mask=mask,
+        reward=rows_first(played.reward) * mask,
+        logp_old=logp_old,
+        logp_ref=logp_ref,
+        terminal=terminal,
+        truncated=rows_first(played.truncated),
+        value_old=value[:, :-1].contiguous(),
+        value_next=value[:, 1:] * ~terminal,
+        group=plan.groups(),
+        dist_old=now.logp if isinstance(now, Categorical) else None,
+        dist_ref=ref.logp if isinstance(ref, Categorical) else None,
+    )
