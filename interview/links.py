@@ -1,0 +1,178 @@
+"""Links from a card to the state of the app that proves it, and specifications of runs that the engine draws.
+
+A link is a page name and query parameters, nothing else: no host, no fragment. What a parameter *means* belongs to
+the page, so every check here can be replaced by the page's own, through a registry of page -> validator.
+This module draws nothing and runs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Literal, get_args
+from urllib.parse import urlencode
+
+from pydantic import Field, StringConstraints, field_validator
+
+from interview.values import Frozen, Scalar, Text
+
+PageName = Literal[
+    "home", "surrogate", "advantages", "ratios", "step_through", "lab", "duel", "glossary", "misconceptions"
+]
+PAGES: tuple[str, ...] = get_args(PageName)
+RecipeName = Literal[
+    "ppo", "grpo", "dr_grpo", "dapo", "rloo", "reinforce_pp", "gspo", "gspo_token", "cispo", "sapo", "gmpo"
+]
+RECIPES: tuple[str, ...] = get_args(RecipeName)
+EnvName = Literal["bandit", "contextual", "gridworld", "CartPole-v1"]
+ENVS: tuple[str, ...] = get_args(EnvName)
+Dotted = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$", max_length=60)]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
+
+Params = Mapping[str, Scalar]
+Validator = Callable[[Params], None]
+"""Raises ValueError naming the parameter, the rule and the value; returns nothing when all is well."""
+
+
+class ProofLink(Frozen):
+    """A state of the app, and in one sentence what to do or look at there."""
+
+    page: PageName
+    params: dict[Name, Scalar] = Field(default_factory=dict)
+    do: Text
+
+    def query(self) -> str:
+        """The parameters as a query string, in the order written; booleans as true/false."""
+        return urlencode([(name, _spell(value)) for name, value in self.params.items()])
+
+    def path(self) -> str:
+        """`lab?recipe=grpo&env=bandit`, to be put behind the app's own address."""
+        return f"{self.page}?{self.query()}" if self.params else self.page
+
+
+class RunSpec(Frozen):
+    """A stored run whose curves a card shows. `overrides` are dotted setting names; the engine validates them."""
+
+    label: Annotated[str, StringConstraints(min_length=1, max_length=60)]
+    recipe: RecipeName
+    env: EnvName
+    seed: int = Field(ge=0, lt=2**32)
+    steps: int = Field(ge=1, le=2000)
+    overrides: dict[Dotted, Scalar] = Field(default_factory=dict)
+
+    @field_validator("overrides")
+    @classmethod
+    def _not_the_head(cls, overrides: dict[str, Scalar]) -> dict[str, Scalar]:
+        clash = {"recipe", "env", "seed", "steps"} & overrides.keys()
+        if clash:
+            raise ValueError(f"{sorted(clash)} have fields of their own and must not be overridden")
+        return overrides
+
+
+def _spell(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _number(low: float, high: float) -> Callable[[Scalar], str | None]:
+    def check(value: Scalar) -> str | None:
+        fine = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+        return None if fine else f"must be a number between {low:g} and {high:g}"
+
+    return check
+
+
+def _one_of(*names: str) -> Callable[[Scalar], str | None]:
+    def check(value: Scalar) -> str | None:
+        return None if value in names else f"must be one of {', '.join(names)}"
+
+    return check
+
+
+def _numbers(value: Scalar) -> str | None:
+    fine = isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?(,-?\d+(\.\d+)?)*", value)
+    return None if fine else "must be numbers separated by commas"
+
+
+def _recipes(value: Scalar) -> str | None:
+    names = str(value).split(",")
+    fine = 2 <= len(names) <= 5 and set(names) <= set(RECIPES)
+    return None if fine else f"must be two to five of {', '.join(RECIPES)}, separated by commas"
+
+
+def _word(value: Scalar) -> str | None:
+    return None if isinstance(value, str) and re.fullmatch(r"[a-z][a-z0-9_]*", value) else "must be a single name"
+
+
+_BAND = {"eps_low": _number(0, 100), "eps_high": _number(0, 100)}
+_RUN = {
+    "recipe": _one_of(*RECIPES),
+    "env": _one_of(*ENVS),
+    "seed": _number(0, 2**32 - 1),
+    "steps": _number(1, 2000),
+    "step": _number(0, 2000),
+    **_BAND,
+    "epochs": _number(1, 100),
+    "minibatches": _number(1, 64),
+    "lr": _number(1e-6, 10),
+    "group_size": _number(1, 256),
+    "prompts": _number(1, 256),
+    "kl_beta": _number(0, 100),
+    "gamma": _number(0, 1),
+    "lam": _number(0, 1),
+    "scale": _one_of("std", "none", "batch"),
+    "reward_noise": _number(0, 100),
+}
+PARAMS: Mapping[str, Mapping[str, Callable[[Scalar], str | None]]] = {
+    "home": {},
+    "surrogate": {
+        **_BAND,
+        "dual_clip": _number(1, 100),
+        "advantage": _number(-10, 10),
+        "ratio": _number(0, 20),
+        "kl": _one_of("none", "k1", "k2", "k3", "exact"),
+        "kl_beta": _number(0, 100),
+        "show": _one_of("objective", "gradient", "epochs", "kl"),
+    },
+    "advantages": {
+        "rewards": _numbers,
+        "scale": _one_of("std", "none", "batch", "leave_one_out"),
+        "p": _number(0, 1),
+        "group_size": _number(1, 64),
+        "show": _one_of("group", "dead", "difficulty", "exact", "conventions", "gae"),
+        "lam": _number(0, 1),
+    },
+    "ratios": {
+        "log_ratios": _numbers,
+        "length": _number(1, 4000),
+        "sd": _number(0, 5),
+        **_BAND,
+        "show": _one_of("tokens", "sequence", "band", "weights"),
+    },
+    "step_through": {**_RUN, "phase": _word},
+    "lab": _RUN,
+    "duel": {**_RUN, "recipes": _recipes},
+    "glossary": {"term": _word},
+    "misconceptions": {"card": _number(1, 15)},
+}
+"""What each page is asked to understand. The pages' own validators replace these through `registry`."""
+
+
+def check_shape(page: str) -> Validator:
+    """The built-in check of one page: every parameter is known to the page and inside its range."""
+
+    def validate(params: Params) -> None:
+        known = PARAMS[page]
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"{name}: the page {page} has no such parameter; it has {', '.join(known) or 'none'}")
+            problem = known[name](value)
+            if problem:
+                raise ValueError(f"{name}: {problem}, got {value!r}")
+
+    return validate
+
+
+def check_link(link: ProofLink, registry: Mapping[str, Validator] | None = None) -> None:
+    """Raise ValueError unless the link opens a valid state. A page missing from `registry` gets the built-in check."""
+    validate = (registry or {}).get(link.page) or check_shape(link.page)
+    validate(link.params)
