@@ -1,0 +1,1 @@
+"""Pure functions from frozen records to figures. No torch, no Streamlit."""
