@@ -44,7 +44,9 @@ class GymEnv(Value):
     """
 
     kind: Literal["gym"] = "gym"
-    id: str = Field("CartPole-v1", max_length=200, description="a Gymnasium environment id")
+    id: str = Field(
+        "CartPole-v1", max_length=200, pattern=r"^[A-Za-z0-9_./-]+$", description="a Gymnasium environment id"
+    )
     options: dict[str, bool | int | float | str] = Field(default_factory=dict, description="keyword arguments of make")
     horizon: int = knob(500, "T", 1, 10_000, "steps until an episode is truncated", suggested=(50, 1000), live=False)
 

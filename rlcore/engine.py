@@ -1,0 +1,165 @@
+"""The engine: `step(state, config) -> (state, record)`, a pure function.
+
+A live change of hyperparameters is another `config` for the next step. All randomness is addressed by (seed, step,
+stream). This module keeps nothing: the history lives in `timeline`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rlcore.advantages import explained_variance
+from rlcore.config import RunConfig
+from rlcore.envs import Plan
+from rlcore.envs.protocol import Carry, Dice
+from rlcore.kl import NoKl
+from rlcore.metrics import rollout_metrics
+from rlcore.records import StepRecord
+from rlcore.rng import generator
+from rlcore.rollout import Rollout
+from rlcore.state import TrainState, beta_in_force, diverged, has_critic, init, with_critic
+from rlcore.updates import Prepared, Updates, pieces, prepare
+
+__all__ = ["TrainState", "init", "step", "step_slices", "train"]
+
+
+def step(state: TrainState, config: RunConfig, *, trace: bool = False) -> tuple[TrainState, StepRecord]:
+    """Collect one rollout and run its updates. Pure: the same state and config give bit-equal results.
+
+    trace  also freeze the rollout and every update's terms into the record (slower, same numbers).
+    Raises Diverged (NaN or infinity) and SettingError; in both cases `state` is still good.
+    """
+    slices = step_slices(state, config, trace=trace)
+    while True:
+        try:
+            next(slices)
+        except StopIteration as finished:
+            result: tuple[TrainState, StepRecord] = finished.value
+            return result
+
+
+def train(
+    state: TrainState, config: Callable[[int], RunConfig]
+) -> Iterator[tuple[TrainState, StepRecord]]:
+    """An endless run; `config` is asked anew before every step, which is all that a live change is."""
+    while True:
+        state, record = step(state, config(state.step))
+        yield state, record
+
+
+def step_slices(
+    state: TrainState, config: RunConfig, *, trace: bool = False
+) -> Generator[None, None, tuple[TrainState, StepRecord]]:
+    """`step`, cut at optimiser steps: a generator that yields after the rollout and after each update.
+
+    Its return value is step's. A shared worker advances several runs in turn with it; abandoning it loses nothing.
+    """
+    began = time.perf_counter()
+    if config.algorithm.needs_critic and not has_critic(state):
+        state = with_critic(state, config)
+    dice: Dice = partial(generator, config.seed, state.step)
+    collected = config.env.collect(
+        config.policy, state.params, state.params_ref, _plan(config), _carry(state, config), dice
+    )
+    batch = prepare(state, config, collected.rollout)
+    yield
+    updates = Updates(state, config, batch, trace)
+    for epoch in range(config.batch.epochs):
+        for minibatch, rows in enumerate(pieces(config, batch.rollout, dice, epoch)):
+            if updates.run(epoch, minibatch, rows):
+                yield
+        if updates.stopped(epoch):
+            break
+    after, metrics = _finish(updates, collected.carry)
+    samples = int(collected.rollout.mask.sum())
+    traced = batch.trace(updates.traces) if trace else None
+    return after, StepRecord(
+        state.step, config, metrics, time.perf_counter() - began, samples, collected.visits, traced
+    )
+
+
+def _plan(config: RunConfig) -> Plan:
+    b = config.batch
+    return Plan(b.prompts, b.group_size, b.segment, config.algorithm.needs_critic)
+
+
+def _carry(state: TrainState, config: RunConfig) -> Carry:
+    """Where the segments stand; none after a change of their number."""
+    fits = state.running is not None and state.running.shape[0] == config.batch.rows
+    return state.carry if config.batch.segment is not None and fits else None
+
+
+# ---------------------------------------------------------------- ending
+
+LAST_EPOCH = ("approx_kl", "approx_kl_k1", "kl_ref", "kl_ref_exact", "entropy", "ratio_mean")
+EXTREME: dict[str, Callable[..., Any]] = {"ratio_max": np.max, "ratio_min": np.min}
+
+
+def _finish(updates: Updates, carry: Carry) -> tuple[TrainState, dict[str, float]]:
+    """The state after the step and its metrics: means over updates, over the last epoch, or extremes (see glossary)."""
+    state, config, batch = updates.start, updates.config, updates.batch
+    metrics = {n: float(x) for n, x in rollout_metrics(batch.collected, batch.collected.score).items()}
+    if updates.rows:
+        table = torch.stack(updates.rows).double().numpy()
+        _refuse_non_finite(state.step, updates.names, table, updates.theta)
+        last = np.array(updates.epochs) == updates.epochs[-1]
+        for column, name in enumerate(updates.names):
+            values = table[last, column] if name in LAST_EPOCH else table[:, column]
+            metrics[name] = float(EXTREME.get(name, np.mean)(values))
+    if updates.critic:
+        old, returns = batch.rollout.value_old, batch.advantages.returns
+        metrics["explained_variance"] = float(explained_variance(old, returns, batch.rollout.mask))
+    metrics |= {"lr": updates.lr, "kl_beta": updates.kl_beta, "updates": float(len(updates.rows))}
+    running, ended = _episodes(batch.collected, state.running if carry is not None else None)
+    metrics["episode_return"] = float(ended.mean()) if len(ended) else math.nan
+    beta = _controlled(state, config, metrics, batch)
+    reference = updates.theta if _renews(config, state.step) else state.theta_ref
+    after = replace(
+        state, step=state.step + 1, theta=updates.theta.detach(), theta_ref=reference, moments=updates.moments,
+        kl_beta=beta, carry=carry, running=running if carry is not None else None,
+    )  # fmt: skip
+    return after, metrics
+
+
+def _refuse_non_finite(step: int, names: tuple[str, ...], table: np.ndarray, theta: Tensor) -> None:
+    good = np.isfinite(table)
+    if good.all() and bool(torch.isfinite(theta).all()):
+        return
+    blame = {"ratio_max": "ratio", "kl_ref": "kl", "value_loss": "value", "loss": "loss", "grad_norm": "gradient"}
+    first = int(np.argmin(good.all(axis=1))) if not good.all() else 0
+    terms = [term for name, term in blame.items() if name in names and not good[first, names.index(name)]]
+    raise diverged(step, terms[0] if terms else "parameters")
+
+
+def _episodes(rollout: Rollout, running: Tensor | None) -> tuple[Tensor, np.ndarray]:
+    """(returns of episodes still open [B], returns of those that ended in this rollout [n]), undiscounted."""
+    before = torch.zeros(rollout.rows) if running is None else running
+    total = before[:, None] + torch.where(rollout.mask, rollout.reward, 0.0).cumsum(-1)
+    row, when = (rollout.terminal | rollout.truncated).nonzero(as_tuple=True)
+    at_end = total[row, when]
+    changes = torch.ones(len(row) + 1, dtype=torch.bool)
+    changes[1:-1] = row[1:] != row[:-1]
+    first, last = changes[:-1], changes[1:]
+    earlier = torch.where(first, 0.0, at_end.roll(1))
+    left = total[:, -1].index_add(0, row[last], -at_end[last])
+    return left, (at_end - earlier).numpy()
+
+
+def _controlled(state: TrainState, config: RunConfig, metrics: dict[str, float], batch: Prepared) -> float:
+    kl = config.algorithm.kl
+    if isinstance(kl, NoKl):
+        return 0.0
+    return kl.controller(beta_in_force(state, config), metrics.get("kl_ref", 0.0), batch.collected.rows)
+
+
+def _renews(config: RunConfig, step: int) -> bool:
+    return config.ref_sync is not None and (step + 1) % config.ref_sync == 0
