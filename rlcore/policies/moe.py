@@ -1,7 +1,7 @@
 """Feed-forward layers of the transformer: one dense network, or several experts of which each token visits a few.
 
 Both are values with the same three functions. Which experts a token visited is part of the result, so that routing can
-be watched, compared before and after an update, and replayed. No load-balancing loss here: that belongs to pretraining.
+be watched and compared before and after an update. No load-balancing loss here: that belongs to pretraining.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Dense(Value):
             "c_proj.weight": normal(dice, hidden, width, std=proj_std * hidden**-0.5),
         }
 
-    def __call__(self, params: Params, prefix: str, x: Tensor, replay: Tensor | None) -> tuple[Tensor, None]:
+    def __call__(self, params: Params, prefix: str, x: Tensor) -> tuple[Tensor, None]:
         """x [B, S, d] -> ([B, S, d], no routing)."""
         return torch.relu(x @ params[prefix + "c_fc.weight"]) @ params[prefix + "c_proj.weight"], None
 
@@ -72,15 +72,12 @@ class MixtureOfExperts(Value):
             "experts.c_proj.weight": normal(dice, self.experts, hidden, width, std=proj_std * hidden**-0.5),
         }
 
-    def __call__(self, params: Params, prefix: str, x: Tensor, replay: Tensor | None) -> tuple[Tensor, Tensor]:
-        """x [B, S, d] -> ([B, S, d], experts [B, S, k] int64, the largest gate first).
-
-        `replay` [B, S, k] forces the choice, with gates recomputed from the present logits (routing replay).
-        """
+    def __call__(self, params: Params, prefix: str, x: Tensor) -> tuple[Tensor, Tensor]:
+        """x [B, S, d] -> ([B, S, d], experts [B, S, k] int64, the largest gate first)."""
         flat = x.reshape(-1, x.shape[-1])
         logits = flat @ params[prefix + "gate.weight"]
-        chosen = logits.topk(self.top_k, dim=-1).indices if replay is None else replay.reshape(-1, self.top_k)
-        gates = logits.gather(-1, chosen).softmax(-1)
+        strongest, chosen = logits.topk(self.top_k, dim=-1)
+        gates = strongest.softmax(-1)
         order = chosen.reshape(-1).argsort(stable=True)
         counts = torch.bincount(chosen.reshape(-1), minlength=self.experts).tolist()
         token = order.div(self.top_k, rounding_mode="floor")

@@ -1,0 +1,174 @@
+"""A causal transformer in plain torch: pure functions over named parameters, about a page.
+
+One function, `extend`, runs tokens after a cache: prompts, a sampled token, or whole replies at once are the same call.
+Names and shapes are GPT-2's without its biases, so the weights load into `transformers` as they are. This module never
+samples and knows no task.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from pydantic import model_validator
+from torch import Tensor
+
+from rlcore.algorithm import PolicyOutput
+from rlcore.knobs import SettingError, Value, knob
+from rlcore.policies.heads import categorical
+from rlcore.policies.moe import Dense, FeedForward, normal
+from rlcore.policies.parameters import Params
+from rlcore.policies.shape import Shape
+from rlcore.policies.weights import load_start
+from rlcore.rollout import Rollout
+
+VALUE_HEAD = "critic.value_head.weight"
+
+
+@dataclass
+class Cache:
+    """Keys and values of every layer, [B, heads, width, d / heads], of which `filled` positions hold tokens.
+
+    A buffer written in place while tokens arrive; `bias` [width, width] is 0 where a position may look and -inf elsewhere.
+    The width is a multiple of 16: softmax over a ragged last axis is ten times slower on vector units.
+    """
+
+    keys: list[Tensor]
+    values: list[Tensor]
+    bias: Tensor
+    filled: int = 0
+
+    def rows(self, index: Tensor) -> Cache:
+        """A copy with one row for each index [B'], e.g. a prompt's cache for every reply of its group."""
+        keys, values = ([x.index_select(0, index) for x in side] for side in (self.keys, self.values))
+        return Cache(keys, values, self.bias, self.filled)
+
+
+class Transformer(Value):
+    """Pre-norm blocks of causal attention and a feed-forward layer; learned positions; an untied head.
+
+        x = wte[token] + wpe[position]
+        x = x + attention(ln_1(x));  x = x + feed_forward(ln_2(x))      for each layer
+        logits = ln_f(x) W_head^T,   value = ln_f(x) . w_value
+
+    start  name of pretrained weights in assets/models, or None for random ones.
+    Source: Radford et al. 2019 (GPT-2). Layer norm has no bias and linear maps neither.
+    """
+
+    kind: Literal["transformer"] = "transformer"
+    layers: int = knob(2, "L", 1, 12, "blocks", suggested=(1, 4), live=False)
+    width: int = knob(64, "d", 8, 512, "width of the residual stream", suggested=(32, 128), live=False)
+    heads: int = knob(4, "h", 1, 16, "attention heads", suggested=(1, 8), live=False)
+    context: int = knob(32, "n_ctx", 8, 1024, "longest prompt and reply together, in tokens", live=False)
+    feed_forward: FeedForward = Dense()
+    value_gain: float = knob(
+        10.0, "g_v", 0.1, 1e3, "value = gain * w . h: under Adam a gain of 10 is a ten times larger step", live=False
+    )
+    start: str | None = None
+
+    @model_validator(mode="after")
+    def _divides(self) -> Transformer:
+        if self.width % self.heads:
+            raise ValueError(f"width must be a multiple of heads = {self.heads}, got {self.width}")
+        return self
+
+    # ------------------------------------------------------------ parameters
+
+    def init(self, shape: Shape, dice: np.random.Generator) -> Params:
+        """Parameters by name: pretrained if `start` is set, else random. Raises SettingError where either misfits."""
+        if shape.actions is None or shape.states is None:
+            raise SettingError("policy: transformer reads and writes tokens; use mlp for this environment")
+        fresh = self._fresh(shape.actions, dice)
+        return fresh if self.start is None else load_start(self.start, like=fresh)
+
+    def _fresh(self, vocabulary: int, dice: np.random.Generator) -> Params:
+        d, deep = self.width, (2 * self.layers) ** -0.5
+        params = {"wte.weight": normal(dice, vocabulary, d, std=0.3), "wpe.weight": normal(dice, self.context, d, std=0.1)}
+        for h in (f"h.{layer}." for layer in range(self.layers)):
+            params[h + "ln_1.weight"] = torch.ones(d)
+            params[h + "attn.c_attn.weight"] = normal(dice, d, 3 * d, std=d**-0.5)
+            params[h + "attn.c_proj.weight"] = normal(dice, d, d, std=deep * d**-0.5)
+            params[h + "ln_2.weight"] = torch.ones(d)
+            params |= {h + "mlp." + n: p for n, p in self.feed_forward.init(d, dice, proj_std=deep).items()}
+        return params | {"ln_f.weight": torch.ones(d), "lm_head.weight": normal(dice, vocabulary, d, std=0.1 * d**-0.5)}
+
+    def init_critic(self, shape: Shape, dice: np.random.Generator) -> Params:
+        """The value head on the shared trunk; it starts at 0."""
+        return {VALUE_HEAD: torch.zeros(self.width)}
+
+    # ------------------------------------------------------------ the network
+
+    def cache(self, rows: int, tokens: int) -> Cache:
+        """An empty cache for `tokens` positions. Raises SettingError beyond the context."""
+        if tokens > self.context:
+            raise SettingError(f"policy.context: {tokens} tokens of prompt and reply do not fit into {self.context}")
+        width = -(-tokens // 16) * 16
+        shape = rows, self.heads, width, self.width // self.heads
+        bias = torch.full((width, width), -torch.inf).triu_(1)
+        keys, values = ([torch.zeros(shape) for _ in range(self.layers)] for _ in range(2))
+        return Cache(keys, values, bias)
+
+    def extend(self, params: Params, tokens: Tensor, cache: Cache) -> tuple[Tensor, list[Tensor]]:
+        """Run tokens [B, S] after what the cache holds, and add them to it.
+
+        Returns the final hidden states [B, S, d] and, for each mixture layer, the experts visited [B, S, k].
+        """
+        begin, end = cache.filled, cache.filled + tokens.shape[1]
+        x = F.embedding(tokens, params["wte.weight"]) + params["wpe.weight"][begin:end]
+        routes = []
+        for layer in range(self.layers):
+            h = f"h.{layer}."
+            qkv = _norm(x, params[h + "ln_1.weight"]) @ params[h + "attn.c_attn.weight"]
+            q, k, v = qkv.view(*tokens.shape, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind()
+            cache.keys[layer][:, :, begin:end] = k
+            cache.values[layer][:, :, begin:end] = v
+            seen = _attention(q, cache.keys[layer], cache.values[layer], cache.bias[begin:end])
+            x = x + seen.transpose(1, 2).reshape(x.shape) @ params[h + "attn.c_proj.weight"]
+            y, visited = self.feed_forward(params, h + "mlp.", _norm(x, params[h + "ln_2.weight"]))
+            x = x + y
+            routes += [] if visited is None else [visited]
+        cache.filled = end
+        return _norm(x, params["ln_f.weight"]), routes
+
+    def value(self, params: Params, hidden: Tensor) -> Tensor:
+        """V at hidden states [..., d]: [...]."""
+        return self.value_gain * (hidden @ params[VALUE_HEAD])
+
+    # ------------------------------------------------------------ scoring in one pass
+
+    def evaluate(self, params: Params, rollout: Rollout, *, critic: bool) -> PolicyOutput:
+        """The policy's view of a rollout's replies: logp, entropy, value [B, T]; dist [B, T, A].
+
+        Each distinct prompt is run once for all replies of its group, and the head sees reply positions only.
+        """
+        hidden, _ = self.replies(params, rollout)
+        head = categorical(hidden @ params["lm_head.weight"].T)
+        logp = head.log_prob(rollout.action)
+        value = self.value(params, hidden) if critic else torch.zeros_like(logp)
+        return PolicyOutput(logp, head.entropy(), value, head.logp)
+
+    def replies(self, params: Params, rollout: Rollout) -> tuple[Tensor, list[Tensor]]:
+        """What the network thought before each reply token: hidden [B, T, d]; experts [B, T, k] per mixture layer."""
+        assert rollout.prompt is not None
+        groups, row_to_group = torch.unique(rollout.group, return_inverse=True)
+        one_row_each = torch.empty_like(groups).scatter_(0, row_to_group, torch.arange(rollout.rows))
+        prompts = rollout.prompt.index_select(0, one_row_each)
+        cache = self.cache(len(prompts), prompts.shape[1] + rollout.action.shape[1])
+        asked, routes = self.extend(params, prompts, cache)
+        last, routes = asked[:, -1:].index_select(0, row_to_group), [r[:, -1:].index_select(0, row_to_group) for r in routes]
+        if rollout.action.shape[1] == 1:
+            return last, routes
+        said, more = self.extend(params, rollout.action[:, :-1], cache.rows(row_to_group))
+        return torch.cat((last, said), 1), [torch.cat(pair, 1) for pair in zip(routes, more, strict=True)]
+
+
+def _norm(x: Tensor, weight: Tensor) -> Tensor:
+    return F.layer_norm(x, weight.shape, weight)
+
+
+def _attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
+    """softmax(q k^T / sqrt(d) + bias) v: q [B, h, S, d], k and v [B, h, W, d], bias [S, W] -> [B, h, S, d]."""
+    return torch.softmax(q @ k.mT * q.shape[-1] ** -0.5 + bias, dim=-1) @ v

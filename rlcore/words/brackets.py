@@ -1,0 +1,83 @@
+"""Close what is open: replies that complete a string of brackets."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from rlcore.knobs import knob
+from rlcore.words.task import Task, split_prompts
+
+PAIRS = {"(": ")", "[": "]", "{": "}"}
+CLOSERS = {closer: opener for opener, closer in PAIRS.items()}
+PROMPT, DEEPEST = 10, 6
+
+
+def still_open(text: str) -> str | None:
+    """The openers that are unclosed after `text`, outermost first; None where it is no beginning of a balanced string."""
+    stack = ""
+    for mark in text:
+        if mark in PAIRS:
+            stack += mark
+        elif mark not in CLOSERS or not stack.endswith(CLOSERS[mark]):
+            return None
+        else:
+            stack = stack[:-1]
+    return stack
+
+
+def closing(stack: str) -> str:
+    """The shortest string that closes `stack`."""
+    return "".join(PAIRS[mark] for mark in reversed(stack))
+
+
+class Brackets(Task):
+    """`{([]` wants `)}`, or anything else that leaves prompt and reply together balanced, e.g. `[])}`.
+
+    exact    finished and balanced
+    partial  share of the prompt's open brackets that were closed in order, until the first mistake
+    format   finished, and nothing but brackets
+    """
+
+    kind: Literal["brackets"] = "brackets"
+    slips: float = knob(0.5, "slips", 0, 1, "share of demonstrations with one bracket changed", live=False)
+
+    def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """4096 distinct beginnings with one to six brackets open, 512 of them held out."""
+        dice = np.random.Generator(np.random.Philox(key=3))
+        found: dict[str, None] = {}
+        while len(found) < 4096:
+            found[_beginning(dice)] = None
+        return split_prompts(list(found), heldout=512, seed=3)
+
+    def demonstrate(self, prompt: str, dice: np.random.Generator) -> str:
+        reply = list(closing(still_open(prompt) or ""))
+        if dice.random() < self.slips:
+            reply[dice.integers(len(reply))] = str(dice.choice(list(CLOSERS)))
+        return "".join(reply)
+
+    def grade(self, prompt: str, reply: str, finished: bool) -> dict[str, float]:
+        depth, lowest = len(still_open(prompt) or ""), len(still_open(prompt) or "")
+        for i in range(1, len(reply) + 1):
+            stack = still_open(prompt + reply[:i])
+            if stack is None:
+                break
+            lowest = min(lowest, len(stack))
+        return {
+            "exact": float(finished and still_open(prompt + reply) == ""),
+            "partial": (depth - lowest) / depth if depth else 1.0,
+            "format": float(finished and all(mark in PAIRS or mark in CLOSERS for mark in reply)),
+        }
+
+
+def _beginning(dice: np.random.Generator) -> str:
+    """A random beginning of a balanced string: at most `PROMPT` marks, one to `DEEPEST` of them open."""
+    target, text, stack = int(dice.integers(1, PROMPT + 1)), "", ""
+    while len(text) < target or not stack:
+        if stack and (len(stack) == DEEPEST or dice.random() < 0.35):
+            text, stack = text + PAIRS[stack[-1]], stack[:-1]
+        else:
+            opener = str(dice.choice(list(PAIRS)))
+            text, stack = text + opener, stack + opener
+    return text

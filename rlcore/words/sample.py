@@ -1,0 +1,67 @@
+"""Sampling replies: a prompt is run once for its whole group, then one token of every row at a time, from the cache.
+
+Randomness comes in as uniforms, so the same dice can be thrown under another policy. Nothing here knows a reward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rlcore.policies.heads import Categorical, categorical
+from rlcore.policies.parameters import Params
+from rlcore.policies.transformer import VALUE_HEAD, Transformer
+from rlcore.words.vocabulary import EOS
+
+Choose = Callable[[Categorical, int], Tensor]
+"""(distribution over tokens [B, A], position t) -> tokens [B]."""
+
+
+@dataclass(frozen=True)
+class Replies:
+    """action, mask [B, T], dist [B, T, A] log-probabilities that were sampled from, value [B, T]; T is the longest reply.
+
+    After a reply's end: action EOS, mask False, and whatever the network says there.
+    """
+
+    action: Tensor
+    mask: Tensor
+    dist: Tensor
+    value: Tensor
+
+
+def by_uniforms(uniforms: Tensor) -> Choose:
+    """Inverse CDF on uniforms [B, T_max]."""
+    return lambda head, t: head.sample(uniforms[:, t])
+
+
+def greedy(head: Categorical, t: int) -> Tensor:
+    """The likeliest token."""
+    return head.logp.argmax(-1)
+
+
+@torch.no_grad()
+def reply(
+    policy: Transformer, params: Params, prompts: Tensor, *, group_size: int, max_length: int, choose: Choose,
+    temperature: float = 1.0,
+) -> Replies:  # fmt: skip
+    """`group_size` replies to each prompt [N, P], rows of a prompt together, cut after `max_length` tokens."""
+    rows = torch.arange(len(prompts)).repeat_interleave(group_size)
+    cache = policy.cache(len(prompts), prompts.shape[1] + max_length)
+    hidden = policy.extend(params, prompts, cache)[0][:, -1].index_select(0, rows)
+    cache = cache.rows(rows)
+    head_weight, alive = params["lm_head.weight"].T, torch.ones(len(rows), dtype=torch.bool)
+    kept: list[tuple[Tensor, ...]] = []
+    for t in range(max_length):
+        head = categorical(hidden @ head_weight / temperature)
+        value = policy.value(params, hidden) if VALUE_HEAD in params else torch.zeros(len(rows))
+        token = torch.where(alive, choose(head, t), EOS)
+        kept.append((token, alive, head.logp, value))
+        alive = alive & (token != EOS)
+        if t + 1 == max_length or not alive.any():
+            break
+        hidden = policy.extend(params, token.unsqueeze(1), cache)[0][:, 0]
+    return Replies(*(torch.stack(column, 1) for column in zip(*kept, strict=True)))
