@@ -123,15 +123,11 @@ def policy_loss(
 
     value_weight = TokenMean()(mask, logp)
     value_loss = algorithm.critic(now.value, rollout.value_old, advantages.returns, value_weight)
-    policy = -_weighted(weight, gain)
-    kl_part = price * _weighted(weight, kl)
-    entropy_part = algorithm.entropy_coef * _weighted(weight, entropy)
+    policy = -masked.weighted(gain, weight)
+    kl_part = price * masked.weighted(kl, weight)
+    entropy_part = algorithm.entropy_coef * masked.weighted(entropy, weight)
     loss = policy + kl_part - entropy_part + value_loss
     return LossTerms(
         loss, policy, kl_part, entropy_part, value_loss,
         ratio, surrogate, advantages.advantages, kl, weight, correction, objective,
     )  # fmt: skip
-
-
-def _weighted(weight: Tensor, x: Tensor) -> Tensor:
-    return torch.where(weight > 0, weight * x, 0.0).sum(dim=(-2, -1))

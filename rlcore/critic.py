@@ -12,11 +12,13 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from rlcore import masked
 from rlcore.knobs import Value, knob
 
 
-def _weighted(error: Tensor, weight: Tensor) -> Tensor:
-    return torch.where(weight > 0, weight * error, 0.0).sum(dim=(-2, -1))
+def clipped_value(value_new: Tensor, value_old: Tensor, *, eps_value: float) -> Tensor:
+    """V kept within eps_value of V_old; inside the band it is V to the last bit, outside its gradient is 0. [..., B, T]"""
+    return value_new.clamp(value_old - eps_value, value_old + eps_value)
 
 
 class NoCritic(Value):
@@ -40,7 +42,7 @@ class ValueMse(Value):
     half: float = knob(0.5, "½", 0.5, 1, "0.5 (CleanRL) or 1 (SB3) in front of the square", live=False)
 
     def __call__(self, value_new: Tensor, value_old: Tensor, returns: Tensor, weight: Tensor) -> Tensor:
-        return self.coef * self.half * _weighted((value_new - returns).square(), weight)
+        return self.coef * self.half * masked.weighted((value_new - returns).square(), weight)
 
 
 class ValueClipMax(Value):
@@ -55,9 +57,9 @@ class ValueClipMax(Value):
     eps_value: float = knob(0.2, "ε_v", 0, 1e6, "band of the value around its old self", suggested=(0.01, 5))
 
     def __call__(self, value_new: Tensor, value_old: Tensor, returns: Tensor, weight: Tensor) -> Tensor:
-        clipped = value_old + (value_new - value_old).clamp(-self.eps_value, self.eps_value)
+        clipped = clipped_value(value_new, value_old, eps_value=self.eps_value)
         error = torch.maximum((value_new - returns).square(), (clipped - returns).square())
-        return self.coef * 0.5 * _weighted(error, weight)
+        return self.coef * 0.5 * masked.weighted(error, weight)
 
 
 class ValueClipOnly(Value):
@@ -71,8 +73,8 @@ class ValueClipOnly(Value):
     eps_value: float = knob(0.2, "ε_v", 0, 1e6, "band of the value around its old self", suggested=(0.01, 5))
 
     def __call__(self, value_new: Tensor, value_old: Tensor, returns: Tensor, weight: Tensor) -> Tensor:
-        clipped = value_old + (value_new - value_old).clamp(-self.eps_value, self.eps_value)
-        return self.coef * _weighted((clipped - returns).square(), weight)
+        clipped = clipped_value(value_new, value_old, eps_value=self.eps_value)
+        return self.coef * masked.weighted((clipped - returns).square(), weight)
 
 
 CriticSlot = Annotated[NoCritic | ValueMse | ValueClipMax | ValueClipOnly, Field(discriminator="kind")]

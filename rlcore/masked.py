@@ -30,6 +30,11 @@ def mean(x: Tensor, mask: Tensor) -> Tensor:
     return total(x, mask) / count(mask)
 
 
+def weighted(x: Tensor, weight: Tensor) -> Tensor:
+    """Sum of weight * x over positive weights; what has weight 0 reaches neither value nor gradient: -> [...]."""
+    return torch.where(weight > 0, weight * x, 0.0).sum(dim=(-2, -1))
+
+
 def lengths(mask: Tensor) -> Tensor:
     """Valid tokens a row, `L_i`: [..., B, T] -> [..., B]."""
     return mask.sum(dim=-1)
