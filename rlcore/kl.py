@@ -55,26 +55,38 @@ class Pair:
     dist_ref: Tensor | None = None
 
 
+def _bounded(value: Tensor, bound: float | None) -> Tensor:
+    return value if bound is None else value.clamp(-bound, bound)
+
+
 class K1(Value):
-    """The plain log-ratio. Trap: as a loss term its expected gradient is zero; use it in the reward."""
+    """The plain log-ratio. Trap: as a loss term its expected gradient is zero; use it in the reward.
+
+    value_clamp bounds the value to [-value_clamp, value_clamp], gradient 0 beyond (OpenRLHF: 10; None: no bound).
+    """
 
     kind: Literal["k1"] = "k1"
+    value_clamp: float | None = None
 
     def __call__(self, pair: Pair) -> Tensor:
-        return k1(pair.logp_new, pair.logp_ref)
+        return _bounded(k1(pair.logp_new, pair.logp_ref), self.value_clamp)
 
 
 class K2(Value):
-    """Half the squared log-ratio: biased value, right gradient."""
+    """Half the squared log-ratio: biased value, right gradient. value_clamp as for k1."""
 
     kind: Literal["k2"] = "k2"
+    value_clamp: float | None = None
 
     def __call__(self, pair: Pair) -> Tensor:
-        return k2(pair.logp_new, pair.logp_ref)
+        return _bounded(k2(pair.logp_new, pair.logp_ref), self.value_clamp)
 
 
 class K3(Value):
-    """Schulman's non-negative estimator. `log_clamp` and `value_clamp` are verl's guards (20 and 10); None: none."""
+    """Schulman's non-negative estimator. value_clamp as for k1 (verl, OpenRLHF: 10).
+
+    log_clamp bounds log(ref / pi) from above before exp, so that it cannot overflow (verl: 20, OpenRLHF: 10).
+    """
 
     kind: Literal["k3"] = "k3"
     log_clamp: float | None = None
@@ -82,9 +94,8 @@ class K3(Value):
 
     def __call__(self, pair: Pair) -> Tensor:
         log_ratio = pair.logp_ref - pair.logp_new
-        log_ratio = log_ratio if self.log_clamp is None else log_ratio.clamp(-self.log_clamp, self.log_clamp)
-        value = log_ratio.exp() - 1 - log_ratio
-        return value if self.value_clamp is None else value.clamp(-self.value_clamp, self.value_clamp)
+        log_ratio = log_ratio if self.log_clamp is None else log_ratio.clamp(max=self.log_clamp)
+        return _bounded(log_ratio.exp() - 1 - log_ratio, self.value_clamp)
 
 
 class AbsLogRatio(Value):
@@ -140,10 +151,24 @@ class GradientOfK2(Value):
 
     def __call__(self, estimate: Tensor, pair: Pair, ratio: Ratio) -> Tensor:
         through = k2(pair.logp_new, pair.logp_ref)
-        return through + (estimate - through).detach()
+        return through - through.detach() + estimate.detach()
 
 
-KlGradient = Annotated[AsWritten | RatioCorrected | GradientOfK2, Field(discriminator="kind")]
+class RatioWeightedK2(Value):
+    """Keep the value, take min(rho, cap) times k2's gradient: that of KL(pi || ref) from samples of the old policy.
+
+    The weight carries no gradient. Source: OpenRLHF 0.11.2 `compute_approx_kl(unbiased_gradient=True)`, cap 10.
+    """
+
+    kind: Literal["ratio_weighted_k2"] = "ratio_weighted_k2"
+    cap: float = knob(10.0, "ρ_max", 1, 1e6, "upper bound of the weight", suggested=(1, 20), source="OpenRLHF 0.11.2")
+
+    def __call__(self, estimate: Tensor, pair: Pair, ratio: Ratio) -> Tensor:
+        through = ratio.ratio.detach().clamp(max=self.cap) * k2(pair.logp_new, pair.logp_ref)
+        return through - through.detach() + estimate.detach()
+
+
+KlGradient = Annotated[AsWritten | RatioCorrected | GradientOfK2 | RatioWeightedK2, Field(discriminator="kind")]
 
 # ---------------------------------------------------------------- controllers of beta
 

@@ -6,6 +6,7 @@ constants here and are not detached by this module. Weights, KL and entropy belo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -126,7 +127,7 @@ class TwoSidedClip(Value):
         clipped = ratio.ratio.clamp(1 - self.eps_low, 1 + self.eps_high)
         objective = torch.minimum(capped * advantages, clipped * advantages)
         outside, low, high = _band(capped, advantages, mask, eps_low=self.eps_low, eps_high=self.eps_high)
-        dual = mask & (advantages < 0) & (ratio.ratio > self.delta)
+        dual = mask & (advantages != 0) & (ratio.ratio > self.delta) & ~high
         return Surrogate(objective, ratio.ratio * advantages, outside, low, high, dual)
 
 
@@ -163,7 +164,7 @@ class Sapo(Value):
 
     def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
         rho = ratio.ratio
-        tau = torch.where(advantages > 0, self.tau_pos, self.tau_neg).to(rho.dtype)
+        tau = torch.where(advantages > 0, rho.new_tensor(self.tau_pos), rho.new_tensor(self.tau_neg))
         objective = advantages * (4 / tau) * torch.sigmoid(tau * (rho - 1))
         none = torch.zeros_like(mask)
         return Surrogate(objective, rho * advantages, none, none, none, none)
@@ -174,21 +175,58 @@ class Gmpo(Value):
 
         psi_i = A_i * exp( mean_t clip_sided(log rho_it) ),    A > 0: at most eps_high,  A < 0: at least -eps_low
 
-    A must be constant along a row. Source: Zhao et al. 2025, arXiv:2507.20673; verl 0.9.1 `geo_mean`.
-    Trap: eps bounds the log-ratio here (0.4 in the paper), not the ratio.
+    A must be constant along a row. `eps` is added to the token count of the mean (verl: 1e-8).
+    Source: Zhao et al. 2025, arXiv:2507.20673; verl 0.9.1 `geo_mean`; TRL 1.16 `experimental/gmpo`.
+    Trap: eps_low and eps_high bound the log-ratio here (0.4 in the paper), not the ratio.
     """
 
     kind: Literal["gmpo"] = "gmpo"
     eps_low: float = knob(0.4, "ε_low", 0, 20, "bound on falling log-ratios (A < 0)", suggested=(0.01, 2), scale="log")
     eps_high: float = knob(0.4, "ε_high", 0, 20, "bound on rising log-ratios (A > 0)", suggested=(0.01, 2), scale="log")
+    eps: float = knob(0.0, "ε_L", 0, 1, "added to a row's token count")
 
     def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
         token = ratio.token_log_ratio
         sided = torch.where(advantages > 0, token.clamp(max=self.eps_high), token.clamp(min=-self.eps_low))
-        of_row = masked.spread(masked.row_mean(sided, mask).exp(), mask)
+        sided = masked.fill(sided, advantages != 0)
+        mean = masked.row_sum(sided, mask) / (masked.lengths(mask).clamp(min=1) + self.eps)
+        of_row = masked.spread(mean.exp(), mask)
         below, above = mask & (token < -self.eps_low), mask & (token > self.eps_high)
         low, high = below & (advantages < 0), above & (advantages > 0)
         return Surrogate(of_row * advantages, token.exp() * advantages, below | above, low, high, torch.zeros_like(low))
+
+
+class Vespo(Value):
+    """A * sg[phi(W)] * log pi with W the row's whole importance weight: a soft gate, small on either side of W = 1.
+
+        phi(W) = exp( lam + k log W - lam W ),    W = exp( sum_t log rho_it ),    (k, lam) by the sign of A
+
+    log W is kept within [log 1e-8, 20] and every token's share within [-20, 20]. phi(1) = 1; nothing is ever dead.
+    Source: VESPO, arXiv:2602.10693; TRL 1.16 `loss_type="vespo"`, whose defaults these are.
+    Trap: the value of the objective means nothing; only its gradient does. The ratio slot must be the token's.
+    """
+
+    kind: Literal["vespo"] = "vespo"
+    k_pos: float = knob(2.0, "k₊", 0, 100, "power of W for A >= 0", suggested=(0, 5))
+    lam_pos: float = knob(3.0, "λ₊", 1e-4, 100, "decay in W for A >= 0", suggested=(0.1, 5))
+    k_neg: float = knob(3.0, "k₋", 0, 100, "power of W for A < 0", suggested=(0, 5))
+    lam_neg: float = knob(2.0, "λ₋", 1e-4, 100, "decay in W for A < 0", suggested=(0.1, 5))
+
+    def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
+        of_row = masked.row_sum(ratio.token_log_ratio.detach().clamp(-20, 20), mask)
+        phi = self.phi(of_row.unsqueeze(-1), advantages)
+        none = torch.zeros_like(mask)
+        return Surrogate(
+            phi * advantages * masked.fill(logp_new, mask), ratio.ratio * advantages, none, none, none, none
+        )
+
+    def phi(self, log_weight: Tensor, advantages: Tensor) -> Tensor:
+        """The gate of rows with log W `log_weight`, broadcast against `advantages`."""
+        gain = advantages >= 0
+        log_w = log_weight.clamp(math.log(1e-8), 20.0)
+        k = torch.where(gain, log_w.new_tensor(self.k_pos), log_w.new_tensor(self.k_neg))
+        lam = torch.where(gain, log_w.new_tensor(self.lam_pos), log_w.new_tensor(self.lam_neg))
+        return torch.exp(lam + k * log_w - lam * log_w.exp())
 
 
 class ScoreFunction(Value):
@@ -220,5 +258,6 @@ class Unclipped(Value):
 
 
 SurrogateSlot = Annotated[
-    PpoClip | DualClip | TwoSidedClip | Cispo | Sapo | Gmpo | ScoreFunction | Unclipped, Field(discriminator="kind")
+    PpoClip | DualClip | TwoSidedClip | Cispo | Sapo | Gmpo | Vespo | ScoreFunction | Unclipped,
+    Field(discriminator="kind"),
 ]
