@@ -1,0 +1,161 @@
+"""The shell: train, list and compare recipes, check the reference vectors. Thin: every number comes from the engine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from rlcore.algorithms import CATALOG, by_key, cautions, diff
+from rlcore.config import RunConfig, loads
+from rlcore.knobs import SettingError
+from rlcore.presets import preset
+from rlcore.records import StepRecord
+from rlcore.state import Diverged
+from rlcore.store import RunFolder
+from rlcore.timeline import Timeline
+from rlcore.unfold import unfold
+
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Policy optimisation from the shell.", pretty_exceptions_enable=False
+)
+out = Console()
+err = Console(stderr=True)
+
+
+@app.command()
+def train(
+    recipe: Annotated[str, typer.Option(help="which recipe; see `recipes`")] = "grpo",
+    env: Annotated[str, typer.Option(help="bandit, contextual, gridworld, corridor, or a Gymnasium id")] = "gridworld",
+    seed: Annotated[int, typer.Option(help="all randomness is addressed from it")] = 0,
+    steps: Annotated[int, typer.Option(min=1, max=10_000_000, help="training steps")] = 200,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE, e.g. eps_high=4e-4; repeatable")] = None,
+    config: Annotated[Path | None, typer.Option(help="start from this config.json instead of the preset")] = None,
+    to: Annotated[Path | None, typer.Option("--out", help="folder for config, metrics, versions and state")] = None,
+) -> None:
+    """Train one run and say how it went."""
+    settings = dict(_setting(text) for text in set_ or ())
+    start = loads(_read(config)) if config is not None else preset(recipe, env, seed)
+    run = Timeline(start.with_settings(settings))
+    _warn(run.config)
+    folder = RunFolder(to, run.config) if to is not None else None
+    with _bar() as bar:
+        task = bar.add_task("training", total=steps, reward="", kl="")
+        try:
+            for _ in range(steps):
+                record = run.advance()
+                if folder is not None:
+                    folder.add(record)
+                bar.update(task, advance=1, **_shown(record))
+        finally:
+            if folder is not None:
+                folder.save_state(run.state())
+                folder.__exit__(None, None, None)
+    record = run.head.record
+    assert record is not None
+    out.print(_summary(record))
+
+
+@app.command()
+def recipes() -> None:
+    """List the recipes."""
+    table = Table("key", "name", "paper", "year")
+    for recipe in CATALOG:
+        table.add_row(recipe.key, recipe.name, recipe.paper, str(recipe.year))
+    out.print(table)
+
+
+@app.command()
+def show(recipe: str) -> None:
+    """Show a recipe: its slots, what is off-paper about them, and the whole computation as one page of source."""
+    found = by_key(recipe)
+    out.print(f"{found.name}   {found.paper}")
+    for slot in type(found.algorithm).model_fields:
+        out.print(f"  {slot:<13} {getattr(found.algorithm, slot)}", highlight=False, soft_wrap=True)
+    for caution in cautions(found.algorithm):
+        out.print(f"  caution: {caution}", soft_wrap=True)
+    out.print()
+    out.print(unfold(found.algorithm), highlight=False, markup=False, soft_wrap=True)
+
+
+@app.command(name="diff")
+def diff_(first: str, second: str) -> None:
+    """Print what changes from one recipe to another, slot by slot."""
+    for change in diff(by_key(first).algorithm, by_key(second).algorithm):
+        out.print(str(change), highlight=False, markup=False, soft_wrap=True)
+
+
+@app.command()
+def vectors(folder: Path) -> None:
+    """Check every reference vector in a folder, values and gradients, at each file's own tolerance."""
+    from rlcore.conformance import check_folder
+
+    if not folder.is_dir():
+        raise SettingError(f"vectors: {folder} is no folder")
+    report = check_folder(folder)
+    out.print(str(report), highlight=False, markup=False)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+# ---------------------------------------------------------------- words
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value read as JSON where it is JSON, else as a word."""
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise SettingError(f"--set: must be NAME=VALUE, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"--config: cannot read {path} ({error})") from error
+
+
+def _warn(config: RunConfig) -> None:
+    found = cautions(
+        config.algorithm, epochs=config.batch.epochs, minibatches=config.batch.minibatches,
+        group_size=config.batch.group_size,
+    )  # fmt: skip
+    for caution in found:
+        err.print(f"[yellow]caution[/yellow] {caution}", soft_wrap=True)
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("reward {task.fields[reward]}"),
+        TextColumn("KL {task.fields[kl]}"), TimeRemainingColumn(), console=err,
+    )  # fmt: skip
+
+
+def _shown(record: StepRecord) -> dict[str, str]:
+    metrics = record.metrics
+    return {"reward": f"{metrics['reward_mean']:.3f}", "kl": f"{metrics.get('kl_ref', float('nan')):.4f}"}
+
+
+def _summary(record: StepRecord) -> Table:
+    table = Table("after step", str(record.step + 1))
+    for name, value in record.metrics.items():
+        table.add_row(name, f"{value:.6g}")
+    return table
+
+
+def main() -> None:
+    """Run the shell; settings that are refused and divergence end with one clear line and status 2."""
+    try:
+        app(standalone_mode=True)
+    except (SettingError, Diverged) as error:
+        err.print(f"[red]error[/red] {error}", soft_wrap=True, highlight=False)
+        raise SystemExit(2) from error

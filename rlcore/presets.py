@@ -1,0 +1,95 @@
+"""Presets: for each recipe and environment, settings that learn; the starting point of every run without a config.
+
+Numbers come from measuring (`benchmarks/`), not from the papers, whose own values stand in the recipes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from rlcore.advantages import Gae, Returns
+from rlcore.algorithm import Algorithm
+from rlcore.algorithms import CATALOG, by_key
+from rlcore.config import Batch, RunConfig
+from rlcore.envs import Bandit, ContextualBandit, FiniteEnv, Gridworld, GymEnv
+from rlcore.knobs import SettingError
+from rlcore.optim import Adam
+from rlcore.policies import Mlp, Tabular
+from rlcore.ratios import TokenRatio
+
+ENVS: Mapping[str, Bandit | ContextualBandit | Gridworld | GymEnv] = {
+    "bandit": Bandit(),
+    "contextual": ContextualBandit(),
+    "gridworld": Gridworld(),
+    "corridor": Gridworld(layout=("S" + "." * 18 + "G",), horizon=80, noise=0.3),
+    "CartPole-v1": GymEnv(id="CartPole-v1", horizon=500),
+}
+"""Environments by short name; any other Gymnasium id is looked up with Gymnasium."""
+
+TOY_EPS = 0.2
+"""On T of a few steps the sequence ratio moves as far as a token's: the papers' 3e-4 would clip almost every row."""
+
+
+def environment(name: str) -> Bandit | ContextualBandit | Gridworld | GymEnv:
+    """An environment by short name or Gymnasium id. Raises SettingError with the nearest names."""
+    if name in ENVS:
+        return ENVS[name]
+    if "-v" in name:
+        env = GymEnv(id=name)
+        env.shape()
+        return env
+    near = difflib.get_close_matches(name, ENVS, n=2, cutoff=0.4)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(ENVS)}, or any Gymnasium id"
+    raise SettingError(f"env: there is no environment {name!r}; {hint}")
+
+
+def preset(recipe: str = "grpo", env: str = "gridworld", seed: int = 0) -> RunConfig:
+    """A run that learns: recipe and environment by name. Raises SettingError for names that do not exist."""
+    return preset_for(by_key(recipe).algorithm, environment(env), seed)
+
+
+def preset_for(algorithm: Algorithm, env: Any, seed: int = 0) -> RunConfig:
+    """The same for an algorithm and an environment given as values."""
+    algorithm = _on_a_toy(algorithm)
+    finite = isinstance(env, FiniteEnv)
+    tabular = finite or env.shape().states is not None
+    batch = _cartpole_batch(algorithm) if not finite else _finite_batch(algorithm)
+    optim = Adam(lr=_rate(env, tabular))
+    return RunConfig(
+        seed=seed, env=env, policy=Tabular() if tabular else Mlp(), algorithm=algorithm, batch=batch, optim=optim
+    )
+
+
+def _on_a_toy(algorithm: Algorithm) -> Algorithm:
+    """The paper's algorithm with a clip width that suits rows of a few steps, where its ratio is per sequence."""
+    if isinstance(algorithm.ratio, TokenRatio):
+        return algorithm
+    clip = algorithm.surrogate.model_copy(update={"eps_low": TOY_EPS, "eps_high": TOY_EPS})
+    return algorithm.model_copy(update={"surrogate": clip})
+
+
+def _rate(env: Any, tabular: bool) -> float:
+    if isinstance(env, Bandit | ContextualBandit):
+        return 0.1
+    return 0.05 if tabular else 3e-3
+
+
+def _grouped(algorithm: Algorithm) -> bool:
+    return not isinstance(algorithm.advantage, Gae | Returns)
+
+
+def _finite_batch(algorithm: Algorithm) -> Batch:
+    return Batch(prompts=4, group_size=16) if _grouped(algorithm) else Batch(prompts=64, group_size=1)
+
+
+def _cartpole_batch(algorithm: Algorithm) -> Batch:
+    """PPO plays on through segments, as CleanRL and SB3 do; a group needs whole episodes from one start."""
+    if _grouped(algorithm):
+        return Batch(prompts=2, group_size=8, epochs=4)
+    shuffled = "transitions" if isinstance(algorithm.ratio, TokenRatio) else "rows"
+    return Batch(prompts=8, group_size=1, epochs=4, minibatches=4, segment=128, shuffled=shuffled)
+
+
+__all__ = ["CATALOG", "ENVS", "environment", "preset", "preset_for"]
