@@ -15,6 +15,7 @@ from pydantic import Field
 from torch import Tensor
 
 from rlcore import masked
+from rlcore.groups import exact_mean_std, group_is_flat, group_sum, matrix_mean_std, written_mean_std
 from rlcore.knobs import Value, knob
 from rlcore.rollout import Rollout
 
@@ -61,29 +62,19 @@ def discounted_returns(rollout: Rollout, reward: Tensor, *, gamma: float) -> Ten
     return masked.fill(gae(masked.fill(reward, rollout.mask), decay), rollout.mask)
 
 
+def value_of_next(value: Tensor, mask: Tensor) -> Tensor:
+    """V of the next valid step of the row, skipping gaps in the mask; 0 after the last one: [..., B, T].
+
+    What a language model's rows hold as `value_next` (verl): tokens of a tool or of the user are stepped over.
+    """
+    here_or_later = gae(masked.fill(value, mask), (~mask).to(value.dtype))
+    return torch.cat([here_or_later[..., 1:], torch.zeros_like(value[..., :1])], dim=-1)
+
+
 def _decay(rollout: Rollout, factor: float) -> Tensor:
     ends = rollout.terminal | rollout.truncated
     decay = torch.where(ends, 0.0, factor).to(rollout.value_old.dtype)
     return masked.fill(decay, rollout.mask, 1.0)
-
-
-# ---------------------------------------------------------------- statistics over groups
-
-
-def group_sum(x: Tensor, group: Tensor) -> Tensor:
-    """Sum of `x` [..., B] over each row's group, handed back to its rows: [..., B]."""
-    prompts = int(group.max()) + 1
-    sums = x.new_zeros(*x.shape[:-1], prompts).index_add(-1, group, x)
-    return sums.index_select(-1, group)
-
-
-def group_is_flat(score: Tensor, group: Tensor) -> Tensor:
-    """True on rows whose whole group got exactly the same score: [..., B] -> [..., B] bool."""
-    prompts = int(group.max()) + 1
-    index = group.expand(score.shape)
-    lowest = score.new_zeros(*score.shape[:-1], prompts).scatter_reduce(-1, index, score, "amin", include_self=False)
-    highest = score.new_zeros(*score.shape[:-1], prompts).scatter_reduce(-1, index, score, "amax", include_self=False)
-    return (lowest == highest).index_select(-1, group)
 
 
 def _outcome(rollout: Rollout, score: Tensor, baseline: Tensor, scale: Tensor, row: Tensor) -> Advantages:
@@ -137,10 +128,11 @@ class GroupRelative(Value):
         A_i =  R_i - mean(R_group)                                scale "none"  (Dr. GRPO)
         A_i = (R_i - mean(R_group)) / (std(R_all rows) + eps)     scale "batch"
 
-    A NaN score is unscorable: the row counts nowhere and gets 0. Statistics are taken in float64.
-    flat "exact": a group of identical scores gets exactly 0; "as_written": plain arithmetic in the scores' own
-    precision, rounding noise included, as each library does it (eight float32 rewards of 0.9 then give -0.92 each
-    with OpenRLHF's eps).
+    A NaN score is unscorable: the row counts nowhere and gets 0.
+    flat "exact": statistics in float64, a group of identical scores gets exactly 0. "as_written": plain arithmetic in
+    the scores' own precision, rounding noise included (TRL, verl): eight float32 rewards of 0.9 give -0.0006 each with
+    TRL's eps, -0.056 with verl's, -0.92 with OpenRLHF's. "as_matrix": the same over a [groups, G] matrix, as OpenRLHF
+    computes it: beside another group torch's std takes a path that gives 0 there, and the noise becomes -60.
     singleton "zero" or "keep" (verl: mean 0, std 1) is what a group of one gets.
 
     Source: Shao et al. 2024, arXiv:2402.03300, sec. 4.1.2 (states no ddof and no eps); "none": Liu et al. 2025,
@@ -151,7 +143,7 @@ class GroupRelative(Value):
     scale: Literal["std", "none", "batch"] = "std"
     ddof: int = knob(1, "ddof", 0, 1, "divisor G - ddof of the variance", source="TRL, verl, OpenRLHF: 1")
     eps: float = knob(1e-4, "ε_std", 0, 1, "added to the standard deviation", scale="log", suggested=(1e-9, 1e-2))
-    flat: Literal["exact", "as_written"] = "exact"
+    flat: Literal["exact", "as_written", "as_matrix"] = "exact"
     singleton: Literal["zero", "keep"] = "zero"
 
     def __call__(self, rollout: Rollout, reward: Tensor) -> Advantages:
@@ -161,32 +153,19 @@ class GroupRelative(Value):
 
     def of_scores(self, score: Tensor, group: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(baseline, scale, advantages), each [..., B], of row scores [..., B] and group ids [B]."""
-        exact = self.flat == "exact"
-        valid = ~torch.isnan(score)
-        score = torch.where(valid, score, 0.0)
-        score = score.double() if exact else score
-        size = group_sum(valid.to(score.dtype), group)
-        baseline = group_sum(score, group) / size.clamp(min=1)
-        centred = torch.where(valid, score - baseline, 0.0)
-        if exact:
-            flat = group_is_flat(torch.where(valid, score, baseline), group)
-            baseline, centred = torch.where(flat, score, baseline), torch.where(flat, 0.0, centred)
+        score = score.double() if self.flat == "exact" else score
+        baseline, std = self._of_groups(score, group)
         if self.singleton == "keep":
-            baseline, centred = torch.where(size == 1, 0.0, baseline), torch.where(size == 1, score, centred)
-        scale = self._scale(score, centred, valid, size, group)
-        return baseline, scale, torch.where(valid, centred / scale, 0.0)
-
-    def _scale(self, score: Tensor, centred: Tensor, valid: Tensor, size: Tensor, group: Tensor) -> Tensor:
-        if self.scale == "none":
-            return torch.ones_like(score)
+            alone = group_sum(torch.ones_like(score), group) == 1
+            baseline, std = torch.where(alone, 0.0, baseline), torch.where(alone, 1.0, std)
         if self.scale == "batch":
-            rows = valid.sum(-1, keepdim=True).to(score.dtype)
-            off = torch.where(valid, score - score.sum(-1, keepdim=True) / rows.clamp(min=1), 0.0)
-            variance = off.square().sum(-1, keepdim=True) / (rows - self.ddof).clamp(min=1)
-            return (variance.sqrt() + self.eps).expand(score.shape)
-        variance = group_sum(centred.square(), group) / (size - self.ddof).clamp(min=1)
-        std = variance.sqrt()
-        return (torch.where(size == 1, 1.0, std) if self.singleton == "keep" else std) + self.eps
+            _, std = self._of_groups(score, torch.zeros_like(group))
+        scale = torch.ones_like(std) if self.scale == "none" else std + self.eps
+        return baseline, scale, masked.fill((score - baseline) / scale, ~score.isnan())
+
+    def _of_groups(self, score: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
+        statistics = {"exact": exact_mean_std, "as_written": written_mean_std, "as_matrix": matrix_mean_std}
+        return statistics[self.flat](score, group, ddof=self.ddof)
 
 
 class LeaveOneOut(Value):
@@ -194,6 +173,7 @@ class LeaveOneOut(Value):
 
         A_i = R_i - mean_{j != i} R_j = G / (G - 1) * (R_i - mean R)
 
+    A NaN score is unscorable: the row counts nowhere and gets 0.
     Source: Ahmadian et al. 2024, arXiv:2402.14740.
     Trap: a group of one has no others; it gets 0 here ("zero") or keeps its reward ("keep", verl's rloo).
     """
@@ -208,13 +188,15 @@ class LeaveOneOut(Value):
 
     def of_scores(self, score: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
         """(baseline, advantages), each [..., B], of row scores [..., B] and group ids [B]."""
+        valid = ~score.isnan()
         score = score.double()
-        size = group_sum(torch.ones_like(score), group)
-        baseline = (group_sum(score, group) - score) / (size - 1).clamp(min=1)
-        baseline = torch.where(group_is_flat(score, group), score, baseline)
+        known = masked.fill(score, valid)
+        size = group_sum(valid.to(score.dtype), group)
+        baseline = (group_sum(known, group) - known) / (size - 1).clamp(min=1)
+        baseline = torch.where(group_is_flat(score, group), known, baseline)
         if self.singleton == "keep":
             baseline = torch.where(size == 1, 0.0, baseline)
-        return baseline, score - baseline
+        return baseline, masked.fill(score - baseline, valid)
 
 
 class OptimalBaseline(Value):
@@ -260,28 +242,38 @@ class Whiten(Value):
 
         form "outside"  (A - mean) / (std + eps)          CleanRL, SB3: per minibatch, ddof 1, eps 1e-8
         form "inside"   (A - mean) / sqrt(var + eps)      verl, TRL 1.12 PPO: whole batch, ddof 1, eps 1e-8
-        form "floor"    (A - mean) / sqrt(max(var, eps))  OpenRLHF: whole batch, ddof 0, eps 1e-8, float32
+        form "floor"    (A - mean) / sqrt(max(var, eps))  OpenRLHF: whole batch, ddof 0, eps 1e-8
+        form "centre"    A - mean                         OpenRLHF `no_std_norm`
 
-    Fewer than two valid tokens are left as they are (as SB3 does; verl raises). Advantages [..., B, T], mask likewise.
+    With no more than ddof valid tokens they are left as they are (as SB3 does; verl raises). `count_eps` is added to
+    the token count of mean and variance (verl: 1e-8); statistics "float32" are taken in that precision (OpenRLHF).
+    Advantages [..., B, T], mask likewise.
     Source: not in the PPO paper; CleanRL `ppo.py`, SB3 2.9.2 `ppo.py`, verl 0.9.1 `masked_whiten`.
     """
 
     kind: Literal["whiten"] = "whiten"
     scope: Literal["batch", "minibatch"] = "minibatch"
-    form: Literal["outside", "inside", "floor"] = "outside"
+    form: Literal["outside", "inside", "floor", "centre"] = "outside"
     ddof: int = knob(1, "ddof", 0, 1, "divisor n - ddof of the variance")
     eps: float = knob(1e-8, "ε_w", 0, 1, "keeps the division finite", scale="log", suggested=(1e-10, 1e-2))
+    count_eps: float = knob(0.0, "ε_N", 0, 1, "added to the token count of mean and variance")
+    statistics: Literal["own", "float32"] = "own"
 
     def __call__(self, advantages: Tensor, mask: Tensor) -> Tensor:
-        centred = advantages - masked.mean(advantages, mask)[..., None, None]
-        variance = masked.variance(advantages, mask, ddof=self.ddof)[..., None, None]
-        enough = mask.sum(dim=(-2, -1), keepdim=True) > 1
-        return masked.fill(torch.where(enough, centred / self._divisor(variance), advantages), mask)
+        seen = advantages.float() if self.statistics == "float32" else advantages
+        count = masked.count(mask)[..., None, None].to(seen.dtype)
+        mean = masked.total(seen, mask)[..., None, None] / (count + self.count_eps)
+        spread = masked.total((seen - mean).square(), mask)[..., None, None] / (count + self.count_eps)
+        variance = spread * (count / (count - self.ddof).clamp(min=1))
+        enough = mask.sum(dim=(-2, -1), keepdim=True) > self.ddof
+        return masked.fill(torch.where(enough, (advantages - mean) / self._divisor(variance), advantages), mask)
 
     def _divisor(self, variance: Tensor) -> Tensor:
         if self.form == "outside":
             return variance.sqrt() + self.eps
-        return (variance + self.eps).sqrt() if self.form == "inside" else variance.clamp(min=self.eps).sqrt()
+        if self.form == "inside":
+            return (variance + self.eps).sqrt()
+        return variance.clamp(min=self.eps).sqrt() if self.form == "floor" else torch.ones_like(variance)
 
 
 WhitenSlot = Annotated[NoWhitening | Whiten, Field(discriminator="kind")]

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from rlcore import masked
-from rlcore.advantages import Advantages, explained_variance, group_is_flat, group_sum
+from rlcore.advantages import Advantages, explained_variance
 from rlcore.algorithm import LossTerms, PolicyOutput
+from rlcore.groups import group_is_flat, group_sum
 from rlcore.kl import exact_kl, k3
 from rlcore.rollout import Rollout
 

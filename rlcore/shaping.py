@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from rlcore import masked
-from rlcore.advantages import group_is_flat, group_sum
+from rlcore.groups import group_is_flat, group_sum
 from rlcore.knobs import Value, knob
 from rlcore.rollout import Rollout
 
