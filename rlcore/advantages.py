@@ -73,7 +73,7 @@ def value_of_next(value: Tensor, mask: Tensor) -> Tensor:
 
 def _decay(rollout: Rollout, factor: float) -> Tensor:
     ends = rollout.terminal | rollout.truncated
-    decay = torch.where(ends, 0.0, factor).to(rollout.value_old.dtype)
+    decay = (~ends).to(rollout.value_old.dtype) * factor
     return masked.fill(decay, rollout.mask, 1.0)
 
 
