@@ -1,7 +1,7 @@
 """The one equation: an algorithm is a value per slot, and every recipe is this sum with other values.
 
-    loss = - sum_it w_it [ c_it psi(rho_it, A_it, log pi_it) - beta k_it + eta H_it ]  +  L_V
-               aggregate  correction  surrogate(ratio, advantage)      kl       entropy    critic
+    loss = - sum_it w_it [ g_it c_it psi(rho_it, A_it, log pi_it) - beta k_it + eta H_it ]  +  L_V
+        aggregate   gate correction  surrogate(ratio, advantage)      kl      entropy      critic
 
 What does not fit this sum (an extra likelihood term, sequence search) stays out; it would need a slot of its own.
 """
@@ -19,6 +19,7 @@ from rlcore.advantages import Advantages, AdvantageSlot, Gae, NoWhitening, White
 from rlcore.aggregation import AggregateSlot, TokenMean
 from rlcore.correction import CorrectionSlot, NoCorrection
 from rlcore.critic import CriticSlot, NoCritic
+from rlcore.gates import AllTokens, GateSlot
 from rlcore.kl import KlInLoss, KlInReward, KlSlot, NoKl, Pair, kl_loss_term, kl_reward_term
 from rlcore.knobs import Value, knob
 from rlcore.ratios import Ratio, RatioSlot
@@ -28,7 +29,10 @@ from rlcore.surrogates import Surrogate, SurrogateSlot
 
 
 class Algorithm(Value):
-    """One value per slot. Prints, compares, hashes, serialises; says nothing about data, model or optimiser."""
+    """One value per slot. Prints, compares, hashes, serialises; says nothing about data, model or optimiser.
+
+    entropy_aggregate None: the bonus is weighted as the loss is (verl); TRL, CleanRL and SB3 take the token mean.
+    """
 
     advantage: AdvantageSlot
     ratio: RatioSlot
@@ -38,11 +42,13 @@ class Algorithm(Value):
     entropy_coef: float = knob(
         0.0, "η", 0, 100, "weight of the entropy bonus", suggested=(0, 0.1), source="arXiv:1707.06347 eq. 9"
     )
+    entropy_aggregate: AggregateSlot | None = None
     critic: CriticSlot = NoCritic()
     whiten: WhitenSlot = NoWhitening()
     shaping: ShapingSlot = PlainReward()
     select: SelectSlot = KeepAll()
     correction: CorrectionSlot = NoCorrection()
+    gate: GateSlot = AllTokens()
 
     @cached_property
     def needs_critic(self) -> bool:
@@ -69,7 +75,7 @@ class LossTerms:
     """Every intermediate of one loss: scalars are [...], the rest [..., B, T].
 
     loss = policy_loss + kl_loss - entropy_bonus + value_loss, each already weighted. `kl` is k without beta;
-    `objective` is the bracket of the equation; `weight` is w; `correction` is c.
+    `objective` is the bracket of the equation; `weight` is w; `correction` is g * c.
     """
 
     loss: Tensor
@@ -105,28 +111,31 @@ def policy_loss(
     """
     mask = rollout.mask
     logp = masked.fill(now.logp, mask)
+    gain = masked.fill(advantages.advantages, mask)
     ratio = algorithm.ratio(logp, rollout.logp_old, mask)
-    surrogate = algorithm.surrogate(ratio, advantages.advantages, logp, mask)
-    sampler = rollout.logp_old if rollout.logp_rollout is None else rollout.logp_rollout
-    correction = algorithm.correction(masked.fill(rollout.logp_old, mask), masked.fill(sampler, mask), mask)
+    surrogate = algorithm.surrogate(ratio, gain, logp, mask)
     weight = algorithm.aggregate(mask, logp)
-    gain = correction * surrogate.objective
+    correction = _correction(algorithm, rollout)
+    policy = -masked.weighted(surrogate.objective, correction * weight)
+    objective = correction * surrogate.objective
 
+    kl = entropy_bonus = kl_loss = value_loss = torch.zeros_like(policy)
     if isinstance(algorithm.kl, KlInLoss):
         pair = Pair(logp, rollout.logp_ref, now.dist, rollout.dist_ref)
         kl = kl_loss_term(algorithm.kl, pair, ratio, mask)
-    else:
-        kl = torch.zeros_like(logp)
-    price = kl_beta if isinstance(algorithm.kl, KlInLoss) else 0.0
-    entropy = masked.fill(now.entropy, mask)
-    objective = gain - price * kl + algorithm.entropy_coef * entropy
-
-    value_weight = TokenMean()(mask, logp)
-    value_loss = algorithm.critic(now.value, rollout.value_old, advantages.returns, value_weight)
-    policy = -masked.weighted(gain, weight)
-    kl_part = price * masked.weighted(kl, weight)
-    entropy_part = algorithm.entropy_coef * masked.weighted(entropy, weight)
-    loss = policy + kl_part - entropy_part + value_loss
+        kl_loss = kl_beta * masked.weighted(kl, weight)
+        objective = objective - kl_beta * kl
+    if algorithm.entropy_coef > 0:
+        entropy = masked.fill(now.entropy, mask)
+        entropy_bonus = algorithm.entropy_coef * masked.weighted(entropy, weight)
+        objective = objective + algorithm.entropy_coef * entropy
+    token_weight = TokenMean()(mask, logp)
+    if not isinstance(algorithm.critic, NoCritic):
+        value_new, value_old, returns = (
+            masked.fill(x, mask) for x in (now.value, rollout.value_old, advantages.returns)
+        )
+        value_loss = algorithm.critic(value_new, value_old, returns, token_weight)
+    loss = policy + kl_loss - entropy_bonus + value_loss
     return LossTerms(
         loss, policy, kl_part, entropy_part, value_loss,
         ratio, surrogate, advantages.advantages, kl, weight, correction, objective,

@@ -12,7 +12,6 @@ from torch import Tensor
 from rlcore import masked
 
 
-
 def group_sum(x: Tensor, group: Tensor) -> Tensor:
     """Sum of `x` [..., B] over each row's group, handed back to its rows: [..., B]."""
     prompts = int(group.max()) + 1
