@@ -75,7 +75,8 @@ class LossTerms:
     """Every intermediate of one loss: scalars are [...], the rest [..., B, T].
 
     loss = policy_loss + kl_loss - entropy_bonus + value_loss, each already weighted. `kl` is k without beta;
-    `objective` is the bracket of the equation; `weight` is w; `correction` is g * c.
+    `objective` is the bracket of the equation, a record without gradient; `weight` is w; `token_weight` is 1 / N on
+    valid tokens, what the critic and the metrics are averaged with; `correction` is g * c.
     """
 
     loss: Tensor
@@ -88,6 +89,7 @@ class LossTerms:
     advantages: Tensor
     kl: Tensor
     weight: Tensor
+    token_weight: Tensor
     correction: Tensor
     objective: Tensor
 
@@ -110,33 +112,45 @@ def policy_loss(
     may have moved away from `algorithm.kl.kl_beta`. Returns all terms; `terms.loss` is to be minimised.
     """
     mask = rollout.mask
-    logp = masked.fill(now.logp, mask)
-    gain = masked.fill(advantages.advantages, mask)
+    logp, gain = masked.fill(now.logp, mask), masked.fill(advantages.advantages, mask)
+    weight, token_weight = algorithm.aggregate(mask, logp), TokenMean()(mask, logp)
     ratio = algorithm.ratio(logp, rollout.logp_old, mask)
     surrogate = algorithm.surrogate(ratio, gain, logp, mask)
-    weight = algorithm.aggregate(mask, logp)
-    correction = _correction(algorithm, rollout)
+    correction = _correction(algorithm, logp, now.entropy, gain, rollout)
     policy = -masked.weighted(surrogate.objective, correction * weight)
-    objective = correction * surrogate.objective
+    objective = (correction * surrogate.objective).detach()
+    loss, zero = policy, torch.zeros_like(policy)
 
-    kl = entropy_bonus = kl_loss = value_loss = torch.zeros_like(policy)
+    kl, kl_loss = torch.zeros_like(objective), zero
     if isinstance(algorithm.kl, KlInLoss):
         pair = Pair(logp, rollout.logp_ref, now.dist, rollout.dist_ref)
         kl = kl_loss_term(algorithm.kl, pair, ratio, mask)
         kl_loss = kl_beta * masked.weighted(kl, weight)
-        objective = objective - kl_beta * kl
+        objective, loss = objective - kl_beta * kl.detach(), loss + kl_loss
+    entropy_bonus = zero
     if algorithm.entropy_coef > 0:
         entropy = masked.fill(now.entropy, mask)
-        entropy_bonus = algorithm.entropy_coef * masked.weighted(entropy, weight)
-        objective = objective + algorithm.entropy_coef * entropy
-    token_weight = TokenMean()(mask, logp)
+        spread = weight if algorithm.entropy_aggregate is None else algorithm.entropy_aggregate(mask, logp)
+        entropy_bonus = algorithm.entropy_coef * masked.weighted(entropy, spread)
+        objective, loss = objective + algorithm.entropy_coef * entropy.detach(), loss - entropy_bonus
+    value_loss = zero
     if not isinstance(algorithm.critic, NoCritic):
-        value_new, value_old, returns = (
-            masked.fill(x, mask) for x in (now.value, rollout.value_old, advantages.returns)
-        )
-        value_loss = algorithm.critic(value_new, value_old, returns, token_weight)
-    loss = policy + kl_loss - entropy_bonus + value_loss
+        seen = (masked.fill(x, mask) for x in (now.value, rollout.value_old, advantages.returns))
+        value_loss = algorithm.critic(*seen, token_weight)
+        loss = loss + value_loss
     return LossTerms(
-        loss, policy, kl_part, entropy_part, value_loss,
-        ratio, surrogate, advantages.advantages, kl, weight, correction, objective,
+        loss, policy, kl_loss, entropy_bonus, value_loss,
+        ratio, surrogate, gain, kl, weight, token_weight, correction, objective,
     )  # fmt: skip
+
+
+def _correction(algorithm: Algorithm, logp: Tensor, entropy: Tensor, advantages: Tensor, rollout: Rollout) -> Tensor:
+    """g * c per token, without gradient: who may push, and by how much the sampler's mismatch is corrected."""
+    trusted = isinstance(algorithm.correction, NoCorrection) or rollout.logp_rollout is None
+    if trusted and isinstance(algorithm.gate, AllTokens):
+        return torch.ones_like(logp)
+    mask = rollout.mask
+    old = masked.fill(rollout.logp_old, mask)
+    sampler = old if rollout.logp_rollout is None else masked.fill(rollout.logp_rollout, mask)
+    gate = algorithm.gate(logp, sampler, entropy, advantages, mask)
+    return (gate * algorithm.correction(old, sampler, mask)).detach()

@@ -6,13 +6,12 @@ seeds at once) are carried through: sums run over the last two dimensions only.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 
 def fill(x: Tensor, mask: Tensor, value: float = 0.0) -> Tensor:
     """`x` where the mask is True, `value` elsewhere; the gradient under a False mask is exactly 0. Shapes [..., T]."""
-    return torch.where(mask, x, value)
+    return x.masked_fill(~mask, value)
 
 
 def total(x: Tensor, mask: Tensor) -> Tensor:
@@ -31,8 +30,8 @@ def mean(x: Tensor, mask: Tensor) -> Tensor:
 
 
 def weighted(x: Tensor, weight: Tensor) -> Tensor:
-    """Sum of weight * x over positive weights; what has weight 0 reaches neither value nor gradient: -> [...]."""
-    return torch.where(weight > 0, weight * x, 0.0).sum(dim=(-2, -1))
+    """Sum of weight * x; `x` must be clean (see `fill`) where weight is 0: [..., B, T], [..., B, T] -> [...]."""
+    return (weight * x).sum(dim=(-2, -1))
 
 
 def lengths(mask: Tensor) -> Tensor:
