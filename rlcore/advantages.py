@@ -7,6 +7,7 @@ OpenRLHF 0.11.2, CleanRL and SB3 2.9.2, whose conventions are named presets.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -31,6 +32,10 @@ class Advantages:
     baseline: Tensor
     scale: Tensor
     returns: Tensor
+
+    def each(self, part: Callable[[Tensor], Tensor]) -> Advantages:
+        """The same, with `part` applied to all four, e.g. to take some rows."""
+        return Advantages(part(self.advantages), part(self.baseline), part(self.scale), part(self.returns))
 
 
 # ---------------------------------------------------------------- traces over time

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rlcore import masked
 from rlcore.advantages import explained_variance
 from rlcore.config import RunConfig
 from rlcore.envs import Plan
@@ -74,10 +75,10 @@ def step_slices(
     yield
     updates = Updates(state, config, batch, trace)
     for epoch in range(config.batch.epochs):
-        for minibatch, rows in enumerate(pieces(config, batch.rollout, dice, epoch)):
-            if updates.run(epoch, minibatch, rows):
+        for minibatch, piece in enumerate(pieces(config, batch, dice, epoch)):
+            if updates.run(epoch, minibatch, piece):
                 yield
-        if updates.stopped(epoch):
+        if updates.stopped():
             break
     after, metrics = _finish(updates, collected.carry)
     samples = int(collected.rollout.mask.sum())
@@ -101,23 +102,18 @@ def _carry(state: TrainState, config: RunConfig) -> Carry:
 # ---------------------------------------------------------------- ending
 
 LAST_EPOCH = ("approx_kl", "approx_kl_k1", "kl_ref", "kl_ref_exact", "entropy", "ratio_mean")
-EXTREME: dict[str, Callable[..., Any]] = {"ratio_max": np.max, "ratio_min": np.min}
+"""Metrics of where the step ended up: averaged over the last epoch only; all others over every update."""
 
 
 def _finish(updates: Updates, carry: Carry) -> tuple[TrainState, dict[str, float]]:
     """The state after the step and its metrics: means over updates, over the last epoch, or extremes (see glossary)."""
     state, config, batch = updates.start, updates.config, updates.batch
-    metrics = {n: float(x) for n, x in rollout_metrics(batch.collected, batch.collected.score).items()}
-    if updates.rows:
-        table = torch.stack(updates.rows).double().numpy()
-        _refuse_non_finite(state.step, updates.names, table, updates.theta)
-        last = np.array(updates.epochs) == updates.epochs[-1]
-        for column, name in enumerate(updates.names):
-            values = table[last, column] if name in LAST_EPOCH else table[:, column]
-            metrics[name] = float(EXTREME.get(name, np.mean)(values))
+    found = rollout_metrics(batch.collected, batch.collected.score)
+    found["advantage_std"] = masked.variance(batch.advantages.advantages, batch.rollout.mask, ddof=0).sqrt()
     if updates.critic:
         old, returns = batch.rollout.value_old, batch.advantages.returns
-        metrics["explained_variance"] = float(explained_variance(old, returns, batch.rollout.mask))
+        found["explained_variance"] = explained_variance(old, returns, batch.rollout.mask)
+    metrics = {name: float(x) for name, x in found.items()} | _over_updates(updates)
     metrics |= {"lr": updates.lr, "kl_beta": updates.kl_beta, "updates": float(len(updates.rows))}
     running, ended = _episodes(batch.collected, state.running if carry is not None else None)
     metrics["episode_return"] = float(ended.mean()) if len(ended) else math.nan
@@ -128,6 +124,19 @@ def _finish(updates: Updates, carry: Carry) -> tuple[TrainState, dict[str, float
         kl_beta=beta, carry=carry, running=running if carry is not None else None,
     )  # fmt: skip
     return after, metrics
+
+
+def _over_updates(updates: Updates) -> dict[str, float]:
+    """The updates' metrics in one number each. Raises Diverged where one is not finite."""
+    if not updates.rows:
+        return {}
+    names, table = updates.names, torch.stack(updates.rows).double().numpy()
+    _refuse_non_finite(updates.start.step, names, table, updates.theta)
+    last = table[np.array(updates.epochs) == updates.epochs[-1]].mean(0)
+    reduced = dict(zip(names, table.mean(0).tolist(), strict=True))
+    reduced |= {name: float(x) for name, x in zip(names, last, strict=True) if name in LAST_EPOCH}
+    extremes = {"ratio_min": table.min(0), "ratio_max": table.max(0)}
+    return reduced | {name: float(x[names.index(name)]) for name, x in extremes.items()}
 
 
 def _refuse_non_finite(step: int, names: tuple[str, ...], table: np.ndarray, theta: Tensor) -> None:

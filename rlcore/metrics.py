@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from rlcore import masked
-from rlcore.advantages import Advantages, explained_variance
 from rlcore.algorithm import LossTerms, PolicyOutput
 from rlcore.groups import group_is_flat, group_sum
 from rlcore.kl import exact_kl, k3
@@ -51,37 +50,29 @@ def update_metrics(terms: LossTerms, now: PolicyOutput, rollout: Rollout) -> dic
     kl_ref                  k3 of KL(new || ref) on the rollout's tokens;  kl_ref_exact: from full distributions
     ratio_mean|min|max      at the ratio slot's level: token or sequence
     """
-    mask, dtype = rollout.mask, now.logp.dtype
-    s, log_ratio = terms.surrogate, terms.ratio.token_log_ratio
-    shares = masked.mean(torch.stack((s.dead, s.dead_low, s.dead_high, s.dead_dual, s.outside)).to(dtype), mask)
-    means = masked.mean(
-        torch.stack((
-            approx_kl_tokens(log_ratio), -log_ratio, k3(now.logp, rollout.logp_ref), now.entropy, terms.ratio.ratio
-        )),
-        mask,
-    )  # fmt: skip
-    clip, low, high, dual, outside = shares.unbind()
-    approx_kl, approx_kl_k1, kl_ref, entropy, ratio_mean = means.unbind()
-    found = {
-        "loss": terms.loss, "policy_loss": terms.policy_loss, "kl_loss": terms.kl_loss, "value_loss": terms.value_loss,
-        "clip_fraction": clip, "clip_fraction_low": low, "clip_fraction_high": high, "clip_fraction_dual": dual,
-        "clip_fraction_outside": outside, "approx_kl": approx_kl, "approx_kl_k1": approx_kl_k1, "kl_ref": kl_ref,
-        "entropy": entropy, "ratio_mean": ratio_mean,
-        "ratio_min": masked.fill(terms.ratio.ratio, mask, torch.inf).amin(dim=(-2, -1)),
-        "ratio_max": masked.fill(terms.ratio.ratio, mask, -torch.inf).amax(dim=(-2, -1)),
-        "advantage_std": masked.variance(terms.advantages, mask, ddof=0).sqrt(),
+    mask, s, log_ratio = rollout.mask, terms.surrogate, terms.ratio.token_log_ratio
+    logp, logp_ref, entropy = (masked.fill(x, mask) for x in (now.logp, rollout.logp_ref, now.entropy))
+    per_token = {
+        "clip_fraction": s.dead, "clip_fraction_low": s.dead_low, "clip_fraction_high": s.dead_high,
+        "clip_fraction_dual": s.dead_dual, "clip_fraction_outside": s.outside,
+        "approx_kl": approx_kl_tokens(log_ratio), "approx_kl_k1": -log_ratio, "kl_ref": k3(logp, logp_ref),
+        "entropy": entropy, "ratio_mean": terms.ratio.ratio,
     }  # fmt: skip
     if now.dist is not None and rollout.dist_ref is not None:
-        found["kl_ref_exact"] = masked.mean(exact_kl(now.dist, rollout.dist_ref), mask)
-    return {name: x.detach() for name, x in found.items()}
+        per_token["kl_ref_exact"] = masked.fill(exact_kl(now.dist, rollout.dist_ref), mask)
+    stacked = torch.stack([x.to(logp.dtype) for x in per_token.values()])
+    found = dict(zip(per_token, masked.weighted(stacked, terms.token_weight).unbind(), strict=True))
+    found |= {n: getattr(terms, n).detach() for n in ("loss", "policy_loss", "kl_loss", "entropy_bonus", "value_loss")}
+    found["ratio_min"] = masked.fill(terms.ratio.ratio, mask, torch.inf).amin(dim=(-2, -1))
+    found["ratio_max"] = masked.fill(terms.ratio.ratio, mask, -torch.inf).amax(dim=(-2, -1))
+    return found
 
 
 @torch.no_grad()
-def rollout_metrics(rollout: Rollout, score: Tensor, advantages: Advantages | None = None) -> dict[str, Tensor]:
+def rollout_metrics(rollout: Rollout, score: Tensor) -> dict[str, Tensor]:
     """Scalars [...] of one rollout, before any update; `score` [..., B] is each row's undiscounted return.
 
-    reward_mean, reward_std (all rows, ddof 1) · length_mean, valid steps a row · dead_group_fraction ·
-    explained_variance of the critic, where `advantages` are handed in and a critic spoke.
+    reward_mean, reward_std (all rows, ddof 1) · length_mean, valid steps a row · dead_group_fraction.
     """
     found = {
         "reward_mean": score.mean(-1),
@@ -89,6 +80,4 @@ def rollout_metrics(rollout: Rollout, score: Tensor, advantages: Advantages | No
         "length_mean": masked.lengths(rollout.mask).to(score.dtype).mean(-1),
         "dead_group_fraction": dead_group_fraction(score, rollout.group),
     }
-    if advantages is not None and bool(rollout.value_old.any()):
-        found["explained_variance"] = explained_variance(rollout.value_old, advantages.returns, rollout.mask)
     return found

@@ -94,5 +94,5 @@ def clip_by_global_norm(grad: Tensor, max_norm: float) -> tuple[Tensor, Tensor]:
 
     Source: Pascanu et al. 2013, arXiv:1211.5063; the 1e-6 as in torch.nn.utils.clip_grad_norm_.
     """
-    norm = grad.norm(dim=-1)
+    norm = torch.linalg.vector_norm(grad, dim=-1)
     return grad * (max_norm / (norm + 1e-6)).clamp(max=1.0)[..., None], norm

@@ -6,6 +6,7 @@ with respect to the policy: this module never scores and never differentiates.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import torch
@@ -60,6 +61,15 @@ class Rollout:
 
 
 def take(rollout: Rollout, rows: Tensor) -> Rollout:
-    """The rollout's `rows` (an int64 index), as a smaller rollout."""
-    tensors = {f.name: getattr(rollout, f.name) for f in fields(rollout)}
-    return replace(rollout, **{k: v.index_select(0, rows) for k, v in tensors.items() if v is not None})
+    """The rollout's `rows` (an int64 index), as a rollout of their own."""
+    return _each(rollout, lambda x: x.index_select(0, rows))
+
+
+def cut(rollout: Rollout, start: int, stop: int) -> Rollout:
+    """Rows start to stop - 1, as views: nothing is copied."""
+    return _each(rollout, lambda x: x[start:stop])
+
+
+def _each(rollout: Rollout, part: Callable[[Tensor], Tensor]) -> Rollout:
+    tensors = ((f.name, getattr(rollout, f.name)) for f in fields(rollout))
+    return replace(rollout, **{name: part(x) for name, x in tensors if x is not None})

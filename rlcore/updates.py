@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -13,13 +14,13 @@ from torch import Tensor
 
 from rlcore import masked
 from rlcore.advantages import Advantages, whitened
-from rlcore.algorithm import LossTerms, PolicyOutput, policy_loss, shaped_reward
+from rlcore.algorithm import LossTerms, policy_loss, shaped_reward
 from rlcore.config import EpochKlStop, MinibatchKlStop, RunConfig
 from rlcore.envs.protocol import Dice
 from rlcore.metrics import approx_kl_tokens, update_metrics
 from rlcore.optim import clip_by_global_norm
 from rlcore.records import StepTrace, UpdateTrace, arrays, freeze, update_trace
-from rlcore.rollout import Rollout, take
+from rlcore.rollout import Rollout, cut, take
 from rlcore.state import TrainState, beta_in_force, diverged
 
 
@@ -52,7 +53,7 @@ def prepare(state: TrainState, config: RunConfig, rollout: Rollout) -> Prepared:
     if not bool(kept.all()):
         index = kept.nonzero().squeeze(-1)
         chosen = take(rollout, index)
-        advantages = Advantages(*(x.index_select(0, index) for x in vars(advantages).values()))
+        advantages = advantages.each(lambda x: x.index_select(0, index))
     if algorithm.whiten.scope == "batch":
         advantages = whitened(advantages, algorithm.whiten, chosen.mask)
     if not torch.isfinite(advantages.advantages.sum()):
@@ -72,18 +73,33 @@ def transitions(rollout: Rollout, advantages: Advantages) -> tuple[Rollout, Adva
 
     per_row = {"group": rollout.group.repeat_interleave(width).index_select(0, valid), "prompt": None}
     rest = {n: flat(x) for n, x in vars(rollout).items() if x is not None and n not in per_row}
-    return replace(rollout, **rest, **per_row), Advantages(*(flat(x) for x in vars(advantages).values()))
+    return replace(rollout, **rest, **per_row), advantages.each(flat)
 
 
-def pieces(config: RunConfig, rollout: Rollout, dice: Dice, epoch: int) -> Iterator[Tensor | None]:
-    """Row indices of each minibatch of an epoch; None for the whole batch in order."""
-    if rollout.rows == 0:
+@dataclass(frozen=True)
+class Piece:
+    """A minibatch: its `rows` of the prepared rollout, and their data."""
+
+    rows: Tensor
+    rollout: Rollout
+    advantages: Advantages
+
+
+def pieces(config: RunConfig, batch: Prepared, dice: Dice, epoch: int) -> Iterator[Piece]:
+    """The minibatches of an epoch: the whole batch in order, or equal parts of it after one shuffle."""
+    rows, count = batch.rollout.rows, config.batch.minibatches
+    if rows == 0:
         return
-    if config.batch.minibatches == 1:
-        yield None
+    if count == 1:
+        yield Piece(torch.arange(rows), batch.rollout, batch.advantages)
         return
-    order = torch.from_numpy(dice("shuffle", epoch).permutation(rollout.rows))
-    yield from (piece for piece in order.tensor_split(config.batch.minibatches) if len(piece))
+    order = torch.from_numpy(dice("shuffle", epoch).permutation(rows))
+    rollout, advantages = take(batch.rollout, order), batch.advantages.each(lambda x: x.index_select(0, order))
+    edges = [round(i * rows / count) for i in range(count + 1)]
+    for start, stop in zip(edges, edges[1:], strict=False):
+        if stop > start:
+            part = slice(start, stop)
+            yield Piece(order[part], cut(rollout, start, stop), advantages.each(operator.itemgetter(part)))
 
 
 class Updates:
@@ -101,52 +117,46 @@ class Updates:
         self.traces: list[UpdateTrace] = []
         self.halted = False
 
-    def run(self, epoch: int, minibatch: int, rows: Tensor | None) -> bool:
+    def run(self, epoch: int, minibatch: int, piece: Piece) -> bool:
         """One optimiser step; False where an early stop forbids it."""
         if self.halted:
             return False
-        rollout, advantages = self._piece(rows)
+        rollout, advantages = piece.rollout, piece.advantages
+        if self.config.algorithm.whiten.scope == "minibatch":
+            advantages = whitened(advantages, self.config.algorithm.whiten, rollout.mask)
         theta = self.theta.detach().requires_grad_()
         now = self.config.policy.evaluate(self.start.layout.parts(theta), rollout, critic=self.critic)
         terms = policy_loss(self.config.algorithm, now, rollout, advantages, self.kl_beta)
         if self._too_far(terms, rollout):
             self.halted = True
             return False
-        grad, grad_logp = self._gradient(terms, now, theta)
+        asked = (theta, now.logp) if self.trace else (theta,)
+        grad, *of_logp = torch.autograd.grad(terms.loss, asked)
         clipped, norm = clip_by_global_norm(grad, self.config.optim.max_grad_norm)
         updated, self.moments = self.config.optim(self.theta, clipped, self.moments, lr=self.lr)
-        moved = (updated - self.theta).norm(dim=-1)
-        self._note(epoch, terms, now, rollout, norm, moved)
+        moved = torch.linalg.vector_norm(updated - self.theta, dim=-1)
+        found = update_metrics(terms, now, rollout) | {"grad_norm": norm, "update_norm": moved}
+        self.names = tuple(found)
+        self.rows.append(torch.stack(list(found.values())))
+        self.epochs.append(epoch)
         if self.trace:
-            everything = torch.arange(rollout.rows) if rows is None else rows
-            scalars = {
-                "grad_norm": float(norm), "update_norm": float(moved), "lr": self.lr, "kl_beta": self.kl_beta
-            }  # fmt: skip
+            scalars = {"grad_norm": norm, "update_norm": moved, "lr": self.lr, "kl_beta": self.kl_beta}
+            by_part = {name: float(g.norm()) for name, g in self.start.layout.parts(grad).items()}
             self.traces.append(
                 update_trace(
-                    terms, advantages, rollout, now=now, place=(epoch, minibatch), rows=everything,
-                    grad_logp=grad_logp if grad_logp is not None else torch.zeros_like(now.logp), scalars=scalars,
-                    grad_by_part={n: float(g.norm()) for n, g in self.start.layout.parts(grad).items()},
+                    terms, advantages, rollout, now=now, place=(epoch, minibatch), rows=piece.rows,
+                    grad_logp=of_logp[0], scalars={n: float(x) for n, x in scalars.items()}, grad_by_part=by_part,
                 )
             )  # fmt: skip
         self.theta = updated
         return True
 
-    def stopped(self, epoch: int) -> bool:
+    def stopped(self) -> bool:
         """True where no further epoch is to be run."""
         rule = self.config.batch.early_stop
         if isinstance(rule, EpochKlStop) and self.rows:
             return bool(self.rows[-1][self.names.index("approx_kl")] > rule.target)
         return self.halted
-
-    def _piece(self, rows: Tensor | None) -> tuple[Rollout, Advantages]:
-        rollout, advantages = self.batch.rollout, self.batch.advantages
-        if rows is not None:
-            rollout = take(rollout, rows)
-            advantages = Advantages(*(x.index_select(0, rows) for x in vars(advantages).values()))
-        if self.config.algorithm.whiten.scope == "minibatch":
-            advantages = whitened(advantages, self.config.algorithm.whiten, rollout.mask)
-        return rollout, advantages
 
     def _too_far(self, terms: LossTerms, rollout: Rollout) -> bool:
         rule = self.config.batch.early_stop
@@ -154,17 +164,3 @@ class Updates:
             return False
         log_ratio = terms.ratio.token_log_ratio.detach()
         return bool(masked.mean(approx_kl_tokens(log_ratio), rollout.mask) > 1.5 * rule.target)
-
-    def _gradient(self, terms: LossTerms, now: PolicyOutput, theta: Tensor) -> tuple[Tensor, Tensor | None]:
-        if not self.trace:
-            return torch.autograd.grad(terms.loss, theta)[0], None
-        grad, grad_logp = torch.autograd.grad(terms.loss, (theta, now.logp), allow_unused=True)
-        return grad, grad_logp
-
-    def _note(
-        self, epoch: int, terms: LossTerms, now: PolicyOutput, rollout: Rollout, norm: Tensor, moved: Tensor
-    ) -> None:
-        found = update_metrics(terms, now, rollout) | {"grad_norm": norm, "update_norm": moved}
-        self.names = tuple(found)
-        self.rows.append(torch.stack(list(found.values())))
-        self.epochs.append(epoch)
