@@ -117,14 +117,14 @@ def parse(tree: Any) -> RunConfig:
     try:
         return RunConfig.model_validate(tree)
     except ValidationError as error:
-        raise explain(error) from error
+        raise explain(error, tree) from error
 
 
 def loads(text: str) -> RunConfig:
     """A config from JSON text. Raises SettingError for text that is no JSON, and for what `parse` refuses."""
     try:
         tree = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError also for integers of thousands of digits
         raise SettingError(f"config: this is not JSON ({error})") from error
     return parse(tree)
 
