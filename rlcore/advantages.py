@@ -215,13 +215,16 @@ class OptimalBaseline(Value):
     kind: Literal["optimal_baseline"] = "optimal_baseline"
 
     def __call__(self, rollout: Rollout, reward: Tensor) -> Advantages:
-        score = masked.row_sum(reward, rollout.mask).double()
-        length = masked.lengths(rollout.mask).double()
-        total = group_sum(length, rollout.group)
-        baseline = group_sum(length * score, rollout.group) / total.clamp(min=1)
-        size = group_sum(torch.ones_like(score), rollout.group)
-        baseline = torch.where(size == 1, 0.0, baseline)
-        return _outcome(rollout, score, baseline, torch.ones_like(score), score - baseline)
+        score = masked.row_sum(reward, rollout.mask)
+        baseline, row = self.of_scores(score, masked.lengths(rollout.mask), rollout.group)
+        return _outcome(rollout, score, baseline, torch.ones_like(score), row)
+
+    def of_scores(self, score: Tensor, length: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
+        """(baseline, advantages), each [..., B], of row scores and lengths [..., B] and group ids [B]."""
+        score, length = score.double(), length.double()
+        baseline = group_sum(length * score, group) / group_sum(length, group).clamp(min=1)
+        baseline = torch.where(group_sum(torch.ones_like(score), group) == 1, 0.0, baseline)
+        return baseline, score - baseline
 
 
 AdvantageSlot = Annotated[

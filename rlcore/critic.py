@@ -21,6 +21,15 @@ def clipped_value(value_new: Tensor, value_old: Tensor, *, eps_value: float) -> 
     return value_new.clamp(value_old - eps_value, value_old + eps_value)
 
 
+def value_clipped(value_new: Tensor, value_old: Tensor, returns: Tensor, *, eps_value: float) -> Tensor:
+    """True where the clipped error is the larger one, so that its maximum stops the gradient: [..., B, T] bool.
+
+    Its share of tokens is what verl and TRL 1.12 log as `vf_clipfrac`.
+    """
+    clipped = clipped_value(value_new, value_old, eps_value=eps_value)
+    return (clipped - returns).square() > (value_new - returns).square()
+
+
 class NoCritic(Value):
     """No value function: GRPO, GSPO, RLOO, REINFORCE++ and relatives."""
 

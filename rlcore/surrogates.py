@@ -189,7 +189,7 @@ class Gmpo(Value):
         token = ratio.token_log_ratio
         sided = torch.where(advantages > 0, token.clamp(max=self.eps_high), token.clamp(min=-self.eps_low))
         sided = masked.fill(sided, advantages != 0)
-        mean = masked.row_sum(sided, mask) / (masked.lengths(mask).clamp(min=1) + self.eps)
+        mean = masked.row_sum(sided, mask) / (masked.lengths(mask).clamp(min=1).to(sided.dtype) + self.eps)
         of_row = masked.spread(mean.exp(), mask)
         below, above = mask & (token < -self.eps_low), mask & (token > self.eps_high)
         low, high = below & (advantages < 0), above & (advantages > 0)

@@ -1,0 +1,348 @@
+"""verl 0.9.1 out of the house's slots: losses, aggregation, advantages, critic, KL, rollout correction.
+
+verl divides every metric and statistic by a token count + 1e-8 and leaves empty rows out of means over rows; both are
+options of the slots used here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rlcore import masked
+from rlcore.advantages import Gae, GroupRelative, LeaveOneOut, OptimalBaseline, Returns, Whiten, value_of_next
+from rlcore.aggregation import AggregateSlot, ConstantLength, SequenceMean, SequenceSum, TokenMean
+from rlcore.algorithm import shaped_reward
+from rlcore.conformance.compose import INDICATOR_RTOL, Update, algorithm, batch, gradient, sampler, update
+from rlcore.conformance.report import Got
+from rlcore.conformance.vector import Vector
+from rlcore.correction import GatedIs, MaskedIs, PlainIs, TruncatedIs, Unit, divergence, log_mismatch
+from rlcore.critic import ValueClipMax, value_clipped
+from rlcore.kl import (
+    K1, K2, K3, AbsLogRatio, AdaptiveBeta, AsWritten, FixedBeta, GradientOfK2, KlInReward, Pair, kl_reward_term,
+)  # fmt: skip
+from rlcore.policies.heads import categorical
+from rlcore.ratios import RatioSlot, SequenceTokenRatio, TokenRatio
+from rlcore.surrogates import Cispo, DualClip, Gmpo, PpoClip, Sapo, SurrogateSlot
+
+TOKENS = TokenMean(eps=1e-8)
+ROWS = SequenceMean(count_empty=False, eps=1e-8)
+ALL_ROWS = SequenceMean(count_empty=True, eps=1e-8)
+WHITEN = Whiten(scope="batch", form="inside", ddof=1, eps=1e-8, count_eps=1e-8)
+
+
+def mean(x: Tensor, mask: Tensor) -> Tensor:
+    """verl's masked mean: over the token count + 1e-8."""
+    x = x if x.is_floating_point() else x.float()
+    return masked.weighted(masked.fill(x, mask), TOKENS(mask, x))
+
+
+def aggregate(mode: str, settings: dict[str, Any]) -> AggregateSlot:
+    """verl's `loss_agg_mode` and `global_batch_info` as weights; a worker's share of the whole is whole / dp_size."""
+    workers = settings.get("dp_size") or 1
+    tokens, rows = settings.get("batch_num_tokens"), settings.get("global_batch_size")
+    share = None if rows is None else rows / workers
+    if mode == "token-mean":
+        return TokenMean(tokens=None if tokens is None else tokens / workers)
+    if mode == "token-sum":
+        return TokenMean(tokens=1 / workers)
+    if mode == "seq-mean-token-sum":
+        return SequenceSum(count_empty=False, rows=share)
+    if mode == "seq-mean-token-mean":
+        return SequenceMean(count_empty=False, eps=1e-8, rows=share)
+    if mode == "seq-mean-token-sum-norm":
+        length = settings.get("loss_scale_factor") or settings.get("scale")
+        return ConstantLength(length=length, count_empty=False, rows=share)
+    raise ValueError(f"loss_agg_mode: verl has no {mode!r}")
+
+
+def _labelled(label: str) -> tuple[str, dict[str, Any]]:
+    """"token-mean(dp_size=2,batch_num_tokens=40)" -> ("token-mean", {"dp_size": 2.0, ...})."""
+    mode, _, inside = label.partition("(")
+    pairs = re.findall(r"(\w+)\s*=\s*([\w.+-]+)", inside)
+    return mode.strip(), {k: None if v == "None" else float(v) for k, v in pairs}
+
+
+# ---------------------------------------------------------------- policy losses
+
+
+def _slots(mode: str, config: dict[str, Any]) -> tuple[RatioSlot, SurrogateSlot]:
+    both = config.get("clip_ratio", 0.2)
+    low, high = (both if config.get(k) is None else config[k] for k in ("clip_ratio_low", "clip_ratio_high"))
+    eps = {"eps_low": min(low, 1.0), "eps_high": high}  # a lower bound below 0 is no bound: ratios are positive
+    clamped = TokenRatio(clamp=20)
+    if mode == "vanilla":
+        return clamped, DualClip(**eps, c=config.get("clip_ratio_c", 3.0))
+    if mode == "gspo":
+        return SequenceTokenRatio(clamp=10), PpoClip(**eps)
+    if mode == "cispo":
+        return clamped, Cispo(**eps)
+    if mode == "sapo":
+        return clamped, Sapo(tau_pos=config.get("tau_pos", 1.0), tau_neg=config.get("tau_neg", 1.05))
+    return TokenRatio(), Gmpo(eps_low=low, eps_high=high, eps=1e-8)
+
+
+def _policy_loss(mode: str) -> Callable[[Vector], dict[str, Any]]:
+    def recompute(vector: Vector) -> dict[str, Any]:
+        config = vector.config | (vector.config.get("global_batch_info") or {})
+        mask, logp, old = vector.mask("response_mask"), vector.leaf("log_prob"), vector.tensor("old_log_prob")
+        ratio, surrogate = _slots(mode, config)
+        weight = aggregate(config.get("loss_agg_mode", "token-mean"), config)
+        weight = {"sapo": aggregate("seq-mean-token-mean", config), "geo_mean": ALL_ROWS}.get(mode, weight)
+        rollout, slots = batch(mask, logp_old=old), {}
+        if vector.has("rollout_is_weights"):
+            level = "sequence_mean" if mode == "geo_mean" else "token"
+            slots = {"correction": PlainIs(level=level)}
+            rollout = batch(mask, logp_old=old, logp_rollout=_sampler(vector, old, mask, mode))
+        done = update(
+            algorithm(ratio=ratio, surrogate=surrogate, aggregate=weight, **slots),
+            rollout, logp, vector.tensor("advantages"),
+        )  # fmt: skip
+        return {
+            "loss": done.terms.loss,
+            "grad_log_prob": gradient(done.terms.loss, logp),
+            "metrics": _policy_metrics(mode, done),
+        }
+
+    return recompute
+
+
+def _sampler(vector: Vector, old: Tensor, mask: Tensor, mode: str) -> Tensor:
+    weights = vector.tensor("rollout_is_weights").expand_as(old)
+    if mode != "geo_mean":
+        return sampler(old, weights)
+    length = masked.lengths(mask).double().unsqueeze(-1)  # the geometric mean's divisor is L + 1e-8
+    return old - (weights + 1e-10).log() * (length / (length + 1e-8))
+
+
+def _policy_metrics(mode: str, done: Update) -> dict[str, Any]:
+    mask, surrogate, advantages = done.rollout.mask, done.terms.surrogate, done.terms.advantages
+    ratio = done.terms.ratio
+    dead, lower = surrogate.dead_low | surrogate.dead_high, surrogate.dead_dual
+    if mode == "geo_mean":
+        dead, lower = surrogate.outside & (advantages > 0), surrogate.outside & (advantages < 0)
+    if mode == "cispo":
+        dead = surrogate.outside
+    moved = ratio.token_log_ratio if mode in ("gspo", "geo_mean") else ratio.log_ratio
+    return {
+        "actor/pg_clipfrac": Got(mean(dead, mask), rtol=INDICATOR_RTOL),
+        "actor/ppo_kl": mean(-moved, mask),
+        "actor/pg_clipfrac_lower": Got(mean(lower, mask), rtol=INDICATOR_RTOL),
+    }
+
+
+def agg_loss(vector: Vector) -> dict[str, Any]:
+    mask, found = vector.mask("loss_mask"), {}
+    for label in vector.outputs:
+        mode, settings = _labelled(label)
+        terms = vector.leaf("loss_mat")
+        loss = masked.weighted(masked.fill(terms, mask), aggregate(mode, vector.config | settings)(mask, terms))
+        found[label] = {"loss": loss, "grad": gradient(loss, terms)}
+    return found
+
+
+# ---------------------------------------------------------------- advantages
+
+
+def advantages(vector: Vector) -> dict[str, Any]:
+    """verl scores a row by all its token rewards, also under the mask; hence `of_scores` and not the rollout."""
+    mask, rewards, group = vector.mask("response_mask"), vector.tensor("token_level_rewards"), vector.ids("index")
+    config, score = vector.config, rewards.sum(-1)
+    kept: dict[str, Any] = {
+        "eps": config.get("epsilon", 1e-6), "ddof": config.get("std_ddof", 1), "singleton": "keep", "flat": "as_written"
+    }  # fmt: skip
+    centred = masked.spread(GroupRelative(**kept, scale="none").of_scores(score, group)[2], mask)
+    base, scale, _ = GroupRelative(**kept).of_scores(score.float(), group)
+    togo = Returns(gamma=config.get("gamma", 1.0))(batch(mask, reward=rewards), rewards)
+    rows = {
+        "grpo_std": GroupRelative(**kept).of_scores(score, group)[2],
+        "grpo_vectorized_float32_std": (score - base) / scale,
+        "rloo": LeaveOneOut(singleton="keep").of_scores(score, group)[1],
+        "rloo_vectorized": LeaveOneOut(singleton="zero").of_scores(score, group)[1],
+        "opo": OptimalBaseline().of_scores(score, masked.lengths(mask), group)[1],
+    }
+    found: dict[str, Any] = {name: masked.spread(row.to(score.dtype), mask) for name, row in rows.items()}
+    loose = Got(found["grpo_vectorized_float32_std"], rtol=2e-4, atol=2e-4)
+    return found | {
+        "grpo_vectorized_float32_std": loose,
+        "grpo_nostd": centred,
+        "reinforce_plus_plus": WHITEN(togo.advantages, mask),
+        "reinforce_plus_plus_returns": togo.returns,
+        "reinforce_plus_plus_baseline": WHITEN(centred, mask),
+    }
+
+
+def gae(vector: Vector) -> dict[str, Any]:
+    """At masked positions verl leaves numbers behind; the house writes 0, so valid tokens are compared."""
+    mask, values = vector.mask("response_mask"), vector.tensor("values")
+    rollout = batch(mask, value_old=values, value_next=value_of_next(values, mask))
+    estimate = Gae(gamma=vector.config["gamma"], lam=vector.config["lam"])
+    found = estimate(rollout, vector.tensor("token_level_rewards"))
+    return {
+        "advantages_whitened": Got(WHITEN(found.advantages, mask), where=mask),
+        "advantages": Got(WHITEN(found.advantages, mask), where=mask),
+        "returns": Got(found.returns, where=mask),
+    }
+
+
+# ---------------------------------------------------------------- critic, KL, entropy
+
+
+def value_loss(vector: Vector) -> dict[str, Any]:
+    mask, old, returns = vector.mask("response_mask"), vector.tensor("values_old"), vector.tensor("returns")
+    critic, found = ValueClipMax(coef=1.0, eps_value=vector.config["cliprange_value"]), {}
+    for label in vector.outputs:
+        mode, settings = _labelled(label)
+        value = vector.leaf("vpreds")
+        weight = aggregate(mode, vector.config | settings)(mask, value)
+        loss = critic(*(masked.fill(x, mask) for x in (value, old, returns)), weight)
+        clipped = value_clipped(value, old, returns, eps_value=critic.eps_value)
+        found[label] = {
+            "vf_loss": loss,
+            "vf_clipfrac": Got(mean(clipped, mask), rtol=INDICATOR_RTOL),
+            "grad_vpreds": gradient(loss, value),
+        }
+    return found
+
+
+ESTIMATORS = {
+    "kl": K1(), "k1": K1(), "abs": AbsLogRatio(), "mse": K2(), "k2": K2(),
+    "low_var_kl": K3(log_clamp=20, value_clamp=10), "k3": K3(log_clamp=20, value_clamp=10),
+}  # fmt: skip
+
+
+def kl_penalty(vector: Vector) -> dict[str, Any]:
+    mask, found = vector.mask("response_mask"), {}
+    for label in vector.outputs:
+        logp = vector.leaf("logprob")
+        pair = Pair(logp, vector.tensor("ref_logprob"))
+        through = GradientOfK2() if label.endswith("+") else AsWritten()
+        ratio = TokenRatio()(logp, logp.detach(), torch.ones_like(mask))
+        token = through(ESTIMATORS[label.removesuffix("+")](pair), pair, ratio)
+        loss = masked.weighted(masked.fill(token, mask), TokenMean()(mask, logp))
+        found[label] = {"per_token": token, "token_mean": loss, "grad": gradient(loss, logp)}
+    return found
+
+
+def entropy(vector: Vector) -> dict[str, Any]:
+    mask, logits = vector.mask("response_mask"), vector.leaf("logits")
+    of_token = categorical(logits).entropy()
+    loss = masked.weighted(masked.fill(of_token, mask), TokenMean()(mask, of_token))
+    return {"entropy": of_token, "entropy_token_mean": loss, "grad_logits": gradient(loss, logits)}
+
+
+def kl_in_reward(vector: Vector) -> dict[str, Any]:
+    config, mask = vector.config, vector.mask("response_mask")
+    beta = config.get("init_kl_coef", config.get("kl_coef", 0.0))
+    adaptive = config.get("type", "adaptive") == "adaptive"
+    controller = AdaptiveBeta(target=config["target_kl"], horizon=config["horizon"]) if adaptive else FixedBeta()
+    estimator = ESTIMATORS[config.get("kl_penalty", "kl").removesuffix("+")]
+    kl = KlInReward(kl_beta=beta, estimator=estimator, controller=controller)
+    rollout = batch(
+        mask, logp_old=vector.tensor("old_log_probs"), logp_ref=vector.tensor("ref_log_prob"),
+        reward=vector.tensor("token_level_scores"),
+    )  # fmt: skip
+    token = kl_reward_term(kl, Pair(rollout.logp_old, rollout.logp_ref), mask)
+    measured = masked.weighted(token, ALL_ROWS(mask, token))
+    return {
+        "token_level_rewards": Got(shaped_reward(algorithm(kl=kl), rollout, beta), where=mask),
+        "metrics": {"actor/reward_kl_penalty": measured, "actor/reward_kl_penalty_coeff": beta},
+        "kl_coef_after": controller(beta, float(measured), len(mask)),
+    }
+
+
+# ---------------------------------------------------------------- rollout correction
+
+
+def rollout_correction(vector: Vector) -> dict[str, Any]:
+    train, rollout, mask = vector.tensor("train_log_prob"), vector.tensor("rollout_log_prob"), vector.mask("response_mask")
+    found: dict[str, Any] = {}
+    for label in vector.outputs:
+        kind, *rest = label.split("|")
+        if kind == "reject":
+            found[label] = _rejected(*rest, train, rollout, mask)
+        elif kind == "offpolicy_metrics":
+            found[label] = _off_policy(train, rollout, mask)
+        else:
+            settings = dict(part.split("=") for part in rest)
+            found[label] = _weights(kind, settings, train, rollout, mask)
+    return found
+
+
+def _weights(level: str, settings: dict[str, str], train: Tensor, rollout: Tensor, mask: Tensor) -> dict[str, Any]:
+    low, _, high = settings["threshold"].rpartition("_")
+    of_batch = settings.get("batch_normalize") == "True"
+
+    def weights(normalised: bool) -> Tensor:
+        common: dict[str, Any] = {"level": level, "clamp": 20.0, "batch_mean_one": normalised}
+        slot = MaskedIs(low=float(low), high=float(high), **common) if low else TruncatedIs(cap=float(high), **common)
+        return masked.fill(slot(train, rollout, mask), mask)
+
+    raw = weights(False)
+    return {
+        "weights": weights(of_batch),
+        "rollout_is_mean": mean(raw, mask),
+        "rollout_is_eff_sample_size": 1 / mean((raw / (mean(raw, mask) + 1e-8)).square(), mask),
+    }
+
+
+_UNITS: dict[str, Unit] = {
+    "token": "token", "seq_sum": "sequence_sum", "seq_mean": "sequence_mean", "seq_max": "sequence_max"
+}  # fmt: skip
+
+
+def _rejected(options: str, thresholds: str, train: Tensor, rollout: Tensor, mask: Tensor) -> dict[str, Any]:
+    names, bounds = options.split(","), thresholds.split(",")
+    keep = torch.ones_like(train)
+    for name, bound in zip(names, bounds * (len(names) if len(bounds) == 1 else 1), strict=True):
+        unit, _, statistic = name.strip().rpartition("_")
+        low, high = _band(statistic, bound)
+        gate: dict[str, Any] = {"statistic": statistic, "unit": _UNITS[unit], "low": low, "high": high}
+        keep = keep * GatedIs(**gate, inside="one", clamp=20.0)(train, rollout, mask)
+    return {"mask": masked.fill(keep, mask), "rollout_rs_masked_fraction": mean(1 - keep, mask)}
+
+
+def _band(statistic: str, bound: str) -> tuple[float | None, float]:
+    """k1 is bounded on both sides, by the logarithms of two ratios, or of one and its inverse; the others above only."""
+    low, _, high = bound.rpartition("_")
+    if statistic != "k1":
+        return None, float(high)
+    return math.log(float(low) if low else 1 / float(high)), math.log(float(high))
+
+
+def _off_policy(train: Tensor, rollout: Tensor, mask: Tensor) -> dict[str, Any]:
+    lengths = masked.lengths(mask).double() + 1e-8
+    of_train, of_rollout = (-masked.row_sum(x, mask) / lengths for x in (train, rollout))
+    log_rho, gap = log_mismatch(train, rollout, mask), of_train - of_rollout
+    token = log_rho.clamp(-20, 20)
+    return {
+        "training_ppl": of_train.exp().mean(), "training_log_ppl": of_train.mean(),
+        "rollout_ppl": of_rollout.exp().mean(), "rollout_log_ppl": of_rollout.mean(),
+        "kl": mean(-log_rho, mask), "k3_kl": mean(divergence(train, rollout, mask, "k3"), mask),
+        "log_ppl_diff": gap.mean(), "log_ppl_abs_diff": gap.abs().mean(),
+        "log_ppl_diff_max": gap.max(), "log_ppl_diff_min": gap.min(), "ppl_ratio": gap.exp().mean(),
+        "chi2_token": mean((2 * token).exp(), mask) - 1,
+        "chi2_seq": (2 * masked.row_sum(log_rho, mask).clamp(-20, 20)).exp().mean() - 1,
+    }  # fmt: skip
+
+
+OPS: dict[str, Callable[[Vector], dict[str, Any]]] = {
+    "verl.policy_loss.vanilla": _policy_loss("vanilla"),
+    "verl.policy_loss.gspo": _policy_loss("gspo"),
+    "verl.policy_loss.cispo": _policy_loss("cispo"),
+    "verl.policy_loss.sapo": _policy_loss("sapo"),
+    "verl.policy_loss.geo_mean": _policy_loss("geo_mean"),
+    "verl.agg_loss": agg_loss,
+    "verl.advantages": advantages,
+    "verl.gae": gae,
+    "verl.value_loss": value_loss,
+    "verl.kl_penalty": kl_penalty,
+    "verl.entropy": entropy,
+    "verl.kl_in_reward": kl_in_reward,
+    "verl.rollout_correction": rollout_correction,
+}
