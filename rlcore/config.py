@@ -16,13 +16,13 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from rlcore.advantages import GroupRelative, LeaveOneOut, OptimalBaseline
 from rlcore.aggregation import TokenMean
 from rlcore.algorithm import Algorithm
-from rlcore.envs import EnvSlot, FiniteEnv
+from rlcore.envs import EnvSlot, FiniteEnv, GymEnv, tables
 from rlcore.kl import ExactKl, KlInLoss, NoKl
 from rlcore.knobs import Knob, SettingError, Value, explain, knob, knobs_of
 from rlcore.optim import Adam, OptimSlot
 from rlcore.policies import Mlp, Tabular
 from rlcore.ratios import TokenRatio
-from rlcore.surrogates import Gmpo
+from rlcore.surrogates import Gmpo, Vespo
 
 PolicySlot = Annotated[Tabular | Mlp, Field(discriminator="kind")]
 
@@ -192,26 +192,65 @@ def _put(tree: dict[str, Any], path: Path, value: Any) -> None:
 # ---------------------------------------------------------------- what cannot be combined
 
 
+MOST_SAMPLES = 4_000_000
+"""Steps of one rollout; what a laptop's memory holds together with their log-probabilities."""
+MOST_NUMBERS = 200_000_000
+"""Floats of one layer's activations over a rollout, or of an observation, or of all actions' log-probabilities."""
+MOST_PASSES = 20_000_000
+"""Samples times epochs: what the trace of one step has to hold."""
+MOST_UPDATES = 100_000
+MOST_GYM_ROWS = 1024
+
+
 def _contradictions(config: RunConfig) -> Iterator[str]:
-    algorithm, batch, policy = config.algorithm, config.batch, config.policy
+    yield from _too_large(config)
+    algorithm, batch, policy, shape = config.algorithm, config.batch, config.policy, config.env.shape()
     grouped = isinstance(algorithm.advantage, GroupRelative | LeaveOneOut | OptimalBaseline)
     if grouped and batch.segment is not None:
-        yield "batch.segment: a group compares whole episodes, so it must be none with this advantage"
+        yield (
+            f"batch.segment: must be none with {algorithm.advantage.kind}, which compares whole episodes, "
+            f"got {batch.segment}"
+        )
     if batch.segment is not None and batch.group_size != 1:
         yield f"batch.group_size: must be 1 with segments (rows share no start), got {batch.group_size}"
     if batch.minibatches > batch.rows and batch.shuffled == "rows":
         yield f"batch.minibatches: must be at most the number of rows ({batch.rows}), got {batch.minibatches}"
     if batch.shuffled == "transitions" and not _per_transition(algorithm):
-        yield "batch.shuffled: transitions need a token ratio, a token-level surrogate and the token mean"
-    if isinstance(policy, Tabular) and not isinstance(config.env, FiniteEnv) and config.env.shape().states is None:
-        yield "policy: tabular needs finitely many states; use mlp for this environment"
-    exact = isinstance(getattr(algorithm.kl, "estimator", None), ExactKl)
-    if exact and not isinstance(config.env, FiniteEnv) and config.env.shape().actions is None:
-        yield "algorithm.kl.estimator: exact needs finitely many actions; use k1, k2 or k3"
+        yield (
+            "batch.shuffled: must be rows unless ratio and surrogate are a token's and the aggregate is the token mean, "
+            "got transitions"
+        )
+    if isinstance(policy, Tabular) and (shape.states is None or shape.actions is None):
+        yield "policy: must be mlp for this environment (tabular needs finitely many states and actions), got tabular"
+    if isinstance(getattr(algorithm.kl, "estimator", None), ExactKl) and shape.actions is None:
+        yield "algorithm.kl.estimator: must be k1, k2 or k3 for this environment (its actions are not finite), got exact"
+
+
+def _too_large(config: RunConfig) -> Iterator[str]:
+    """What would exhaust the machine instead of training."""
+    batch, env, policy = config.batch, config.env, config.policy
+    if isinstance(env, GymEnv) and batch.rows > MOST_GYM_ROWS:
+        yield f"batch: prompts * group_size must be at most {MOST_GYM_ROWS} Gymnasium environments, got {batch.rows}"
+    steps = batch.segment or (tables(env).horizon if isinstance(env, FiniteEnv) else env.horizon)
+    samples = batch.rows * steps
+    product = f"{batch.prompts} prompts * {batch.group_size} rows * {steps} steps"
+    if samples > MOST_SAMPLES:
+        yield f"batch: must be at most {MOST_SAMPLES} samples a step, got {product} = {samples}"
+    shape = config.env.shape()
+    layers = policy.hidden if isinstance(policy, Mlp) and shape.features is not None else ()
+    width = max(shape.widest, *layers, 1)
+    if samples * width > MOST_NUMBERS:
+        yield f"batch: must be at most {MOST_NUMBERS} numbers a layer, got {product} * {width} wide = {samples * width}"
+    if samples * batch.epochs > MOST_PASSES:
+        yield (
+            f"batch.epochs: must be at most {MOST_PASSES // samples} with {samples} samples a step, got {batch.epochs}"
+        )
+    if batch.epochs * batch.minibatches > MOST_UPDATES:
+        yield f"batch: epochs * minibatches must be at most {MOST_UPDATES}, got {batch.epochs * batch.minibatches}"
 
 
 def _per_transition(algorithm: Algorithm) -> bool:
-    token_level = isinstance(algorithm.ratio, TokenRatio) and not isinstance(algorithm.surrogate, Gmpo)
+    token_level = isinstance(algorithm.ratio, TokenRatio) and not isinstance(algorithm.surrogate, Gmpo | Vespo)
     return token_level and isinstance(algorithm.aggregate, TokenMean)
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import gymnasium
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from rlcore.envs.protocol import Carry, Collected, Dice, Plan
 from rlcore.knobs import SettingError, Value, knob
@@ -37,6 +38,13 @@ class Vector:
     resets: np.ndarray
 
 
+RESERVED = {
+    "id", "num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "render_mode", "max_episode_steps", "autoreset",
+    "disable_env_checker",
+}  # fmt: skip
+"""Arguments of `gymnasium.make` that are no environment's own."""
+
+
 class GymEnv(Value):
     """`id` as in `gymnasium.make`; `horizon` truncates (and bounds an episode row's length).
 
@@ -47,17 +55,24 @@ class GymEnv(Value):
     id: str = Field(
         "CartPole-v1", max_length=200, pattern=r"^[A-Za-z0-9_./-]+$", description="a Gymnasium environment id"
     )
-    options: dict[str, bool | int | float | str] = Field(default_factory=dict, description="keyword arguments of make")
+    options: dict[str, bool | int | float | str] = Field(
+        default_factory=dict, max_length=20, description="keyword arguments of make"
+    )
     horizon: int = knob(500, "T", 1, 10_000, "steps until an episode is truncated", suggested=(50, 1000), live=False)
+
+    @field_validator("options")
+    @classmethod
+    def _only_the_environments_own(cls, options: dict[str, bool | int | float | str]) -> dict[str, bool | int | float | str]:
+        for name in RESERVED & options.keys():
+            raise ValueError(f"{name} is set by the engine and cannot be an option")
+        return options
 
     def __hash__(self) -> int:
         return hash((self.kind, self.id, self.horizon, tuple(sorted(self.options.items()))))
 
     def shape(self) -> Shape:
-        env = _make(self, 1)
-        observed, acted = env.single_observation_space, env.single_action_space
-        env.close()
-        return Shape(**_observation(self.id, observed), **_action(self.id, acted))
+        """Raises SettingError where Gymnasium cannot make it or its spaces are not supported."""
+        return _shape(self)
 
     def collect(
         self, policy: ActorCritic, params: Params, params_ref: Params, plan: Plan, carry: Carry, dice: Dice
@@ -65,17 +80,34 @@ class GymEnv(Value):
         """Play `plan.rows` rows; see `envs.protocol`."""
         vector = _begin(self, plan, dice) if carry is None else _copied(self, carry)
         steps = plan.segment or self.horizon
-        act = _actor(policy, params, vector.env.single_action_space, dice("actions"), plan.rows)
+        act = _actor(policy, params, vector.env, dice("actions"), plan.rows)
         played, vector = _play(vector, act, steps, episodes=plan.segment is None)
-        return Collected(_rollout(played, policy, params, params_ref, plan), vector if plan.segment else None, None)
+        rollout = _rollout(played, vector.env.single_observation_space, policy, params, params_ref, plan)
+        return Collected(rollout, vector if plan.segment else None, None)
 
 
-def _make(env: GymEnv, rows: int) -> Any:
-    """The vector environment. Raises SettingError with the registry's own words for an unknown id."""
+def _make(env: GymEnv, rows: int, mode: Literal["sync"] | None = None) -> Any:
+    """The vector environment. Raises SettingError with the registry's or the environment's own words."""
+    options: dict[str, Any] = {**env.options, "max_episode_steps": env.horizon}
     try:
-        return gymnasium.make_vec(env.id, num_envs=rows, max_episode_steps=env.horizon, **env.options)
-    except (gymnasium.error.Error, TypeError, ImportError) as error:
-        raise SettingError(f"env.id: Gymnasium cannot make {env.id!r}: {error}") from error
+        return gymnasium.make_vec(env.id, num_envs=rows, vectorization_mode=mode, **options)
+    except Exception as error:  # an environment's constructor may raise anything
+        raise SettingError(
+            f"env.id: Gymnasium cannot make {env.id!r}{_with(env.options)}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _with(options: dict[str, bool | int | float | str]) -> str:
+    return f" with {options}" if options else ""
+
+
+@lru_cache(maxsize=64)
+def _shape(env: GymEnv) -> Shape:
+    vector = _make(env, 1)
+    vector.close()
+    return Shape(
+        **_observation(env.id, vector.single_observation_space), **_action(env.id, vector.single_action_space)
+    )
 
 
 def _observation(name: str, space: Any) -> dict[str, int]:
@@ -101,9 +133,7 @@ def _begin(env: GymEnv, plan: Plan, dice: Dice) -> Vector:
     grouped = plan.group_size > 1
     if grouped and not hasattr(vector, "envs"):
         vector.close()
-        vector = gymnasium.make_vec(
-            env.id, plan.rows, vectorization_mode="sync", max_episode_steps=env.horizon, **env.options
-        )
+        vector = _make(env, plan.rows, "sync")
     obs, _ = vector.reset(seed=seeds if hasattr(vector, "envs") else seeds[0])
     if grouped:
         for i, single in enumerate(vector.envs):
@@ -124,14 +154,15 @@ def _copied(env: GymEnv, carry: Vector) -> Vector:
 Act = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 
 
-def _actor(policy: ActorCritic, params: Params, space: Any, dice: np.random.Generator, rows: int) -> Act:
+def _actor(policy: ActorCritic, params: Params, vector: Any, dice: np.random.Generator, rows: int) -> Act:
     """obs [B, ...] -> (action as the policy means it, action as the environment takes it)."""
+    space, watched = vector.single_action_space, vector.single_observation_space
     discrete = isinstance(space, Discrete)
     size = int(np.prod(space.shape))
 
     def act(obs: np.ndarray, t: int) -> tuple[np.ndarray, np.ndarray]:
         with torch.no_grad():
-            head = policy.act(params, observed(obs))
+            head = policy.act(params, observed(obs, watched))
         if discrete:
             assert isinstance(head, Categorical)
             action = head.sample(torch.from_numpy(dice.random(rows, dtype=np.float32))).numpy()
@@ -143,10 +174,10 @@ def _actor(policy: ActorCritic, params: Params, space: Any, dice: np.random.Gene
     return act
 
 
-def observed(obs: np.ndarray) -> torch.Tensor:
-    """Gymnasium's observations as the policy takes them: int64 states [...] or float32 vectors [..., D]."""
-    if obs.dtype.kind in "iu" and obs.ndim == 1:
-        return torch.from_numpy(obs.astype(np.int64))
+def observed(obs: np.ndarray, space: Any) -> torch.Tensor:
+    """Observations [B, ...] of one environment's `space` as policies take them: int64 states [B] from 0, or float32 [B, D]."""
+    if isinstance(space, Discrete):
+        return torch.from_numpy(obs.astype(np.int64) - int(space.start))
     return torch.from_numpy(obs.reshape(obs.shape[0], -1).astype(np.float32))
 
 
@@ -184,11 +215,12 @@ def _play(vector: Vector, act: Act, steps: int, *, episodes: bool) -> tuple[_Pla
     return _Played(np.stack(seen), *columns), Vector(env, obs.copy(), resets)
 
 
-def _rollout(played: _Played, policy: ActorCritic, params: Params, params_ref: Params, plan: Plan) -> Rollout:
+def _rollout(
+    played: _Played, space: Any, policy: ActorCritic, params: Params, params_ref: Params, plan: Plan
+) -> Rollout:
     steps, rows = played.mask.shape
-    discrete_obs = played.obs.dtype.kind in "iu" and played.obs.ndim == 2
-    flat = played.obs.reshape((steps + 1) * rows, *played.obs.shape[2:])
-    every = observed(flat).view(steps + 1, rows, *(() if discrete_obs else (-1,))).transpose(0, 1)
+    flat = observed(played.obs.reshape((steps + 1) * rows, *played.obs.shape[2:]), space)
+    every = flat.view(steps + 1, rows, *flat.shape[1:]).transpose(0, 1)
     obs = every[:, :-1].contiguous()
 
     def rows_first(x: np.ndarray) -> torch.Tensor:

@@ -18,7 +18,7 @@ from torch import Tensor
 from rlcore.knobs import knob
 from rlcore.policies.actor import ActorCritic
 from rlcore.policies.heads import Categorical, Gaussian, categorical
-from rlcore.policies.parameters import Params
+from rlcore.policies.parameters import Params, refuse_beyond
 from rlcore.policies.shape import Shape
 
 Width = Annotated[int, Field(ge=1, le=1024)]
@@ -61,6 +61,8 @@ class Mlp(ActorCritic):
 
 
 def _layers(name: str, widths: tuple[int, ...], *, last_gain: float, dice: np.random.Generator) -> Params:
+    widest = max(rows * columns for rows, columns in zip(widths, widths[1:], strict=False))
+    refuse_beyond(widest, f"a layer of {' x '.join(str(w) for w in widths)}")
     params: Params = {}
     for i, (rows, columns) in enumerate(zip(widths, widths[1:], strict=False)):
         gain = last_gain if i == len(widths) - 2 else math.sqrt(2)

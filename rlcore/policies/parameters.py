@@ -12,7 +12,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rlcore.knobs import SettingError
+
 Params = dict[str, Tensor]
+
+MOST_PARAMETERS = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,12 @@ class Layout:
         pieces = theta.split_with_sizes(self.sizes, dim=-1)
         lead = theta.shape[:-1]
         return {n: p.view(*lead, *s) for n, s, p in zip(self.names, self.shapes, pieces, strict=True)}
+
+
+def refuse_beyond(size: int, what: str) -> None:
+    """Raises SettingError where a table or matrix of `size` numbers would exhaust the machine."""
+    if size > MOST_PARAMETERS:
+        raise SettingError(f"policy: must have at most {MOST_PARAMETERS} parameters, got {what} = {size}")
 
 
 def flatten(params: Params) -> tuple[Tensor, Layout]:

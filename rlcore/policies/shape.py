@@ -27,3 +27,8 @@ class Shape(Value):
         if (self.actions is None) == (self.action_dim is None):
             raise ValueError("exactly one of actions and action_dim must be set")
         return self
+
+    @property
+    def widest(self) -> int:
+        """The most numbers that one observation or one action distribution takes."""
+        return max(self.features or 1, self.actions or 1, self.action_dim or 1)

@@ -11,7 +11,7 @@ from torch import Tensor
 from rlcore.knobs import SettingError
 from rlcore.policies.actor import ActorCritic
 from rlcore.policies.heads import Categorical, categorical
-from rlcore.policies.parameters import Params
+from rlcore.policies.parameters import Params, refuse_beyond
 from rlcore.policies.shape import Shape
 
 
@@ -24,6 +24,7 @@ class Tabular(ActorCritic):
         """`logits` [S, A]. Raises SettingError unless states and actions are finite."""
         if shape.states is None or shape.actions is None:
             raise SettingError("policy: tabular needs finitely many states and actions; use mlp for this environment")
+        refuse_beyond(shape.states * shape.actions, f"{shape.states} states * {shape.actions} actions")
         return {"actor.logits": torch.zeros(shape.states, shape.actions)}
 
     def init_critic(self, shape: Shape, dice: np.random.Generator) -> Params:
