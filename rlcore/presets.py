@@ -9,10 +9,13 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
+import gymnasium
+from pydantic import ValidationError
+
 from rlcore.advantages import Gae, Returns
 from rlcore.algorithm import Algorithm
 from rlcore.algorithms import CATALOG, by_key
-from rlcore.config import Batch, RunConfig
+from rlcore.config import Batch, RunConfig, parse
 from rlcore.envs import Bandit, ContextualBandit, FiniteEnv, Gridworld, GymEnv
 from rlcore.knobs import SettingError
 from rlcore.optim import Adam
@@ -37,16 +40,26 @@ def environment(name: str) -> Bandit | ContextualBandit | Gridworld | GymEnv:
     if name in ENVS:
         return ENVS[name]
     if "-v" in name:
-        env = GymEnv(id=name)
-        env.shape()
-        return env
-    near = difflib.get_close_matches(name, ENVS, n=2, cutoff=0.4)
+        return _gymnasium(name)
+    spelled = {known.lower(): known for known in ENVS}
+    near = [spelled[each] for each in difflib.get_close_matches(name.lower(), spelled, n=2, cutoff=0.4)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(ENVS)}, or any Gymnasium id"
     raise SettingError(f"env: there is no environment {name!r}; {hint}")
 
 
+def _gymnasium(name: str) -> GymEnv:
+    """The environment with its own time limit, where Gymnasium knows one that is within the knob's range."""
+    try:
+        env = GymEnv(id=name)
+    except ValidationError as error:
+        raise SettingError(f"env: {name!r} is no Gymnasium id") from error
+    env.shape()
+    limit = gymnasium.spec(name).max_episode_steps
+    return env if limit is None else env.model_copy(update={"horizon": min(limit, 10_000)})
+
+
 def preset(recipe: str = "grpo", env: str = "gridworld", seed: int = 0) -> RunConfig:
-    """A run that learns: recipe and environment by name. Raises SettingError for names that do not exist."""
+    """A run that learns: recipe and environment by name. Raises SettingError for what does not exist or does not fit."""
     return preset_for(by_key(recipe).algorithm, environment(env), seed)
 
 
@@ -56,10 +69,11 @@ def preset_for(algorithm: Algorithm, env: Any, seed: int = 0) -> RunConfig:
     finite = isinstance(env, FiniteEnv)
     tabular = finite or env.shape().states is not None
     batch = _cartpole_batch(algorithm) if not finite else _finite_batch(algorithm)
-    optim = Adam(lr=_rate(env, tabular))
-    return RunConfig(
-        seed=seed, env=env, policy=Tabular() if tabular else Mlp(), algorithm=algorithm, batch=batch, optim=optim
-    )
+    parts = {
+        "seed": seed, "env": env, "policy": Tabular() if tabular else Mlp(), "algorithm": algorithm, "batch": batch,
+        "optim": Adam(lr=_rate(env, tabular)),
+    }  # fmt: skip
+    return parse(parts)
 
 
 def _on_a_toy(algorithm: Algorithm) -> Algorithm:
