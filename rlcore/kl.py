@@ -257,14 +257,22 @@ class KlInReward(Value):
 KlSlot = Annotated[NoKl | KlInLoss | KlInReward, Field(discriminator="kind")]
 
 
+def _clean(pair: Pair, mask: Tensor) -> Pair:
+    """The pair with zeros under the mask, so that nothing there reaches a value or a gradient."""
+    whole = mask[..., None]
+    new = None if pair.dist_new is None else masked.fill(pair.dist_new, whole)
+    ref = None if pair.dist_ref is None else masked.fill(pair.dist_ref, whole)
+    return Pair(masked.fill(pair.logp_new, mask), masked.fill(pair.logp_ref, mask), new, ref)
+
+
 def kl_loss_term(kl: KlInLoss, pair: Pair, ratio: Ratio, mask: Tensor) -> Tensor:
     """k per token for the loss, without beta: [..., B, T], 0 under the mask."""
-    clean = Pair(masked.fill(pair.logp_new, mask), masked.fill(pair.logp_ref, mask), pair.dist_new, pair.dist_ref)
+    clean = _clean(pair, mask)
     return masked.fill(kl.gradient(kl.estimator(clean), clean, ratio), mask)
 
 
 def kl_reward_term(kl: KlInReward, pair: Pair, mask: Tensor) -> Tensor:
     """k per token for the reward, from the old policy, without beta and without gradient: [..., B, T]."""
-    clean = Pair(masked.fill(pair.logp_new, mask), masked.fill(pair.logp_ref, mask), pair.dist_new, pair.dist_ref)
+    clean = _clean(pair, mask)
     with torch.no_grad():
         return masked.fill(kl.estimator(clean), mask)
