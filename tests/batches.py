@@ -33,7 +33,7 @@ def ragged_batch(
     inner_ends: bool = False,
     actions: int = 3,
 ) -> tuple[PolicyOutput, Rollout]:
-    """A batch [B, T] with B = prompts * group_size, float64; `now`'s tensors are leaves that require gradients.
+    """A batch [B, T] with B = prompts * group_size, float64; `now` holds leaves that require gradients.
 
     spread  standard deviation of log pi - log pi_old
     """
