@@ -1,13 +1,14 @@
 """Surrogates: the per-token gain psi(rho, A, log pi) that an update raises.
 
-Each value maps `(ratio, advantages, logp_new, mask)` to a `Surrogate`; `objective` is to be *maximised*. Advantages are
+Each value maps `(ratio, advantages, logp_new, mask)` to a `Surrogate`, whose `objective` is to be *maximised*. Advantages are
 constants here and are not detached by this module. Weights, KL and entropy belong to other slots.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Literal
 
 import torch
@@ -20,19 +21,15 @@ from rlcore.ratios import Ratio
 
 
 @dataclass(frozen=True)
-class Surrogate:
-    """What the surrogate did to every token. All [..., B, T].
+class Clipping:
+    """What the bounds did to every token. All bool [..., B, T], False under the mask.
 
-    objective   the gain, to be maximised
-    unclipped   rho * A, what it would be without a bound
-    outside     bool, the ratio is outside its band, whatever the sign of A (what CleanRL and SB3 call clip fraction)
-    dead_low    bool, the lower bound removed the gradient: rho < 1 - eps_low and A < 0
-    dead_high   bool, the upper bound removed the gradient: rho > 1 + eps_high and A > 0 (what TRL, verl, OpenRLHF count)
-    dead_dual   bool, the second bound for A < 0 (dual clip, delta) removed the gradient
+    outside     the ratio is outside its band, whatever the sign of A (what CleanRL and SB3 call clip fraction)
+    dead_low    the lower bound removed the gradient: rho < 1 - eps_low and A < 0
+    dead_high   the upper bound removed the gradient: rho > 1 + eps_high and A > 0 (what TRL, verl, OpenRLHF count)
+    dead_dual   a second bound (dual clip, delta) removed the gradient
     """
 
-    objective: Tensor
-    unclipped: Tensor
     outside: Tensor
     dead_low: Tensor
     dead_high: Tensor
@@ -40,8 +37,65 @@ class Surrogate:
 
     @property
     def dead(self) -> Tensor:
-        """True where a bound removed the token's gradient, [..., B, T]."""
+        """True where any bound removed the token's gradient."""
         return self.dead_low | self.dead_high | self.dead_dual
+
+
+class Rule(Value):
+    """A surrogate: `objective` is psi, what the update raises; `clipping` says what its bounds did, for the eye only."""
+
+    def objective(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Tensor:
+        """psi per token, to be maximised: [..., B, T]."""
+        raise NotImplementedError
+
+    def clipping(self, ratio: Ratio, advantages: Tensor, mask: Tensor) -> Clipping:
+        """Which tokens the bounds touched; here: no bounds, none."""
+        none = torch.zeros_like(mask)
+        return Clipping(none, none, none, none)
+
+    def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
+        return Surrogate(self, self.objective(ratio, advantages, logp_new, mask), ratio, advantages, mask)
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """The gain of every token and, worked out when asked for, what the bounds did to it. All [..., B, T]."""
+
+    rule: Rule
+    objective: Tensor
+    ratio: Ratio
+    advantages: Tensor
+    mask: Tensor
+
+    @cached_property
+    def clipping(self) -> Clipping:
+        with torch.no_grad():
+            return self.rule.clipping(self.ratio, self.advantages, self.mask)
+
+    @property
+    def unclipped(self) -> Tensor:
+        """rho * A, what the gain would be without any bound."""
+        return self.ratio.ratio * self.advantages
+
+    @property
+    def outside(self) -> Tensor:
+        return self.clipping.outside
+
+    @property
+    def dead_low(self) -> Tensor:
+        return self.clipping.dead_low
+
+    @property
+    def dead_high(self) -> Tensor:
+        return self.clipping.dead_high
+
+    @property
+    def dead_dual(self) -> Tensor:
+        return self.clipping.dead_dual
+
+    @property
+    def dead(self) -> Tensor:
+        return self.clipping.dead
 
 
 def clipped_objective(ratio: Tensor, advantages: Tensor, *, eps_low: float, eps_high: float) -> Tensor:
@@ -57,15 +111,13 @@ def clipped_objective(ratio: Tensor, advantages: Tensor, *, eps_low: float, eps_
     return torch.minimum(ratio * advantages, ratio.clamp(1 - eps_low, 1 + eps_high) * advantages)
 
 
-def _band(
-    ratio: Tensor, advantages: Tensor, mask: Tensor, *, eps_low: float, eps_high: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """(outside, dead_low, dead_high) of a clip to [1 - eps_low, 1 + eps_high]."""
-    below, above = mask & (ratio < 1 - eps_low), mask & (ratio > 1 + eps_high)
-    return below | above, below & (advantages < 0), above & (advantages > 0)
+def band(x: Tensor, advantages: Tensor, mask: Tensor, *, low: float, high: float) -> Clipping:
+    """What a clip of `x` to [low, high] does under the sign of A: outside on either side, dead only where A pushes on."""
+    below, above = mask & (x < low), mask & (x > high)
+    return Clipping(below | above, below & (advantages < 0), above & (advantages > 0), torch.zeros_like(below))
 
 
-class PpoClip(Value):
+class PpoClip(Rule):
     """min( rho A, clip(rho, 1 - eps_low, 1 + eps_high) A ).
 
     Source: Schulman et al. 2017, arXiv:1707.06347, eq. 7; eps_high > eps_low ("clip-higher"): DAPO, arXiv:2503.14476.
@@ -82,14 +134,14 @@ class PpoClip(Value):
         suggested=(1e-4, 1.0), scale="log", source="arXiv:1707.06347 eq. 7; arXiv:2503.14476",
     )  # fmt: skip
 
-    def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
-        rho = ratio.ratio
-        objective = clipped_objective(rho, advantages, eps_low=self.eps_low, eps_high=self.eps_high)
-        outside, low, high = _band(rho, advantages, mask, eps_low=self.eps_low, eps_high=self.eps_high)
-        return Surrogate(objective, rho * advantages, outside, low, high, torch.zeros_like(outside))
+    def objective(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Tensor:
+        return clipped_objective(ratio.ratio, advantages, eps_low=self.eps_low, eps_high=self.eps_high)
+
+    def clipping(self, ratio: Ratio, advantages: Tensor, mask: Tensor) -> Clipping:
+        return band(ratio.ratio, advantages, mask, low=1 - self.eps_low, high=1 + self.eps_high)
 
 
-class DualClip(Value):
+class DualClip(Rule):
     """PPO clip, and for A < 0 never worse than c * A: bounds the loss when the ratio explodes.
 
         psi = max( min(rho A, clip(rho) A), c A )   where A < 0
@@ -102,16 +154,18 @@ class DualClip(Value):
     eps_high: float = knob(0.2, "ε_high", 0, 1e6, "upper clip", suggested=(1e-4, 1.0), scale="log")
     c: float = knob(3.0, "c", 1, 1e6, "bound on the ratio for A < 0", suggested=(1.1, 10), source="arXiv:1912.09729")
 
-    def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
+    def objective(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Tensor:
+        once = clipped_objective(ratio.ratio, advantages, eps_low=self.eps_low, eps_high=self.eps_high)
+        return torch.where(advantages < 0, torch.maximum(once, self.c * advantages), once)
+
+    def clipping(self, ratio: Ratio, advantages: Tensor, mask: Tensor) -> Clipping:
         rho = ratio.ratio
         once = clipped_objective(rho, advantages, eps_low=self.eps_low, eps_high=self.eps_high)
-        objective = torch.where(advantages < 0, torch.maximum(once, self.c * advantages), once)
-        outside, low, high = _band(rho, advantages, mask, eps_low=self.eps_low, eps_high=self.eps_high)
         dual = mask & (advantages < 0) & (once < self.c * advantages)
-        return Surrogate(objective, rho * advantages, outside, low, high, dual)
+        return replace(band(rho, advantages, mask, low=1 - self.eps_low, high=1 + self.eps_high), dead_dual=dual)
 
 
-class TwoSidedClip(Value):
+class TwoSidedClip(Rule):
     """PPO clip on a ratio that is itself capped at delta: min( min(rho, delta) A, clip(rho) A ).
 
     For A < 0 it acts as dual clip with c = delta. Source: INTELLECT-2, arXiv:2505.07291, sec. 4.1; TRL 1.16 `delta`.
@@ -122,16 +176,18 @@ class TwoSidedClip(Value):
     eps_high: float = knob(0.2, "ε_high", 0, 1e6, "upper clip", suggested=(1e-4, 1.0), scale="log")
     delta: float = knob(4.0, "δ", 1, 1e6, "cap on the raw ratio", suggested=(1.3, 10), source="arXiv:2505.07291")
 
-    def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
-        capped = ratio.ratio.clamp(max=self.delta)
+    def objective(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Tensor:
         clipped = ratio.ratio.clamp(1 - self.eps_low, 1 + self.eps_high)
-        objective = torch.minimum(capped * advantages, clipped * advantages)
-        outside, low, high = _band(capped, advantages, mask, eps_low=self.eps_low, eps_high=self.eps_high)
-        dual = mask & (advantages != 0) & (ratio.ratio > self.delta) & ~high
-        return Surrogate(objective, ratio.ratio * advantages, outside, low, high, dual)
+        return torch.minimum(ratio.ratio.clamp(max=self.delta) * advantages, clipped * advantages)
+
+    def clipping(self, ratio: Ratio, advantages: Tensor, mask: Tensor) -> Clipping:
+        capped = ratio.ratio.clamp(max=self.delta)
+        once = band(capped, advantages, mask, low=1 - self.eps_low, high=1 + self.eps_high)
+        dual = mask & (advantages != 0) & (ratio.ratio > self.delta) & ~once.dead_high
+        return replace(once, dead_dual=dual)
 
 
-class Cispo(Value):
+class Cispo(Rule):
     """sg[ clip(rho, 1 - eps_low, 1 + eps_high) ] * A * log pi: the *weight* is clipped, every token keeps a gradient.
 
     eps_low = 1 leaves no lower bound (the ratio is positive anyway), as in TRL, whose `epsilon_high` is 1 + eps_high.
@@ -143,15 +199,16 @@ class Cispo(Value):
     eps_low: float = knob(1.0, "ε_low", 0, 1, "lower bound of the weight is 1 - ε_low", source="arXiv:2506.13585")
     eps_high: float = knob(4.0, "ε_high", 0, 1e6, "upper bound of the weight is 1 + ε_high", suggested=(0.05, 5))
 
-    def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
+    def objective(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Tensor:
         weight = ratio.ratio.clamp(1 - self.eps_low, 1 + self.eps_high).detach()
-        objective = weight * advantages * masked.fill(logp_new, mask)
-        outside, _, _ = _band(ratio.ratio, advantages, mask, eps_low=self.eps_low, eps_high=self.eps_high)
-        none = torch.zeros_like(outside)
-        return Surrogate(objective, ratio.ratio * advantages, outside, none, none, none)
+        return weight * advantages * masked.fill(logp_new, mask)
+
+    def clipping(self, ratio: Ratio, advantages: Tensor, mask: Tensor) -> Clipping:
+        outside = band(ratio.ratio, advantages, mask, low=1 - self.eps_low, high=1 + self.eps_high).outside
+        return replace(super().clipping(ratio, advantages, mask), outside=outside)
 
 
-class Sapo(Value):
+class Sapo(Rule):
     """A soft gate in place of the clip: A * (4 / tau) * sigmoid( tau * (rho - 1) ), tau by the sign of A.
 
     The gradient fades smoothly with distance; at rho = 1 it is A. Nothing is ever dead.
@@ -162,15 +219,13 @@ class Sapo(Value):
     tau_pos: float = knob(1.0, "τ₊", 1e-3, 1e3, "gate temperature for A > 0", suggested=(0.1, 10), scale="log")
     tau_neg: float = knob(1.05, "τ₋", 1e-3, 1e3, "gate temperature for A <= 0", suggested=(0.1, 10), scale="log")
 
-    def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
+    def objective(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Tensor:
         rho = ratio.ratio
         tau = torch.where(advantages > 0, rho.new_tensor(self.tau_pos), rho.new_tensor(self.tau_neg))
-        objective = advantages * (4 / tau) * torch.sigmoid(tau * (rho - 1))
-        none = torch.zeros_like(mask)
-        return Surrogate(objective, rho * advantages, none, none, none, none)
+        return advantages * (4 / tau) * torch.sigmoid(tau * (rho - 1))
 
 
-class Gmpo(Value):
+class Gmpo(Rule):
     """GMPO: clip every token's *log*-ratio on the side A pushes to, then the row's geometric mean, times A.
 
         psi_i = A_i * exp( mean_t clip_sided(log rho_it) ),    A > 0: at most eps_high,  A < 0: at least -eps_low
@@ -185,18 +240,18 @@ class Gmpo(Value):
     eps_high: float = knob(0.4, "ε_high", 0, 20, "bound on rising log-ratios (A > 0)", suggested=(0.01, 2), scale="log")
     eps: float = knob(0.0, "ε_L", 0, 1, "added to a row's token count")
 
-    def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
+    def objective(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Tensor:
         token = ratio.token_log_ratio
         sided = torch.where(advantages > 0, token.clamp(max=self.eps_high), token.clamp(min=-self.eps_low))
         sided = masked.fill(sided, advantages != 0)
         mean = masked.row_sum(sided, mask) / (masked.lengths(mask).clamp(min=1).to(sided.dtype) + self.eps)
-        of_row = masked.spread(mean.exp(), mask)
-        below, above = mask & (token < -self.eps_low), mask & (token > self.eps_high)
-        low, high = below & (advantages < 0), above & (advantages > 0)
-        return Surrogate(of_row * advantages, token.exp() * advantages, below | above, low, high, torch.zeros_like(low))
+        return masked.spread(mean.exp(), mask) * advantages
+
+    def clipping(self, ratio: Ratio, advantages: Tensor, mask: Tensor) -> Clipping:
+        return band(ratio.token_log_ratio, advantages, mask, low=-self.eps_low, high=self.eps_high)
 
 
-class Vespo(Value):
+class Vespo(Rule):
     """A * sg[phi(W)] * log pi with W the row's whole importance weight: a soft gate, small on either side of W = 1.
 
         phi(W) = exp( lam + k log W - lam W ),    W = exp( sum_t log rho_it ),    (k, lam) by the sign of A
@@ -212,13 +267,9 @@ class Vespo(Value):
     k_neg: float = knob(3.0, "k₋", 0, 100, "power of W for A < 0", suggested=(0, 5))
     lam_neg: float = knob(2.0, "λ₋", 1e-4, 100, "decay in W for A < 0", suggested=(0.1, 5))
 
-    def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
+    def objective(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Tensor:
         of_row = masked.row_sum(ratio.token_log_ratio.detach().clamp(-20, 20), mask)
-        phi = self.phi(of_row.unsqueeze(-1), advantages)
-        none = torch.zeros_like(mask)
-        return Surrogate(
-            phi * advantages * masked.fill(logp_new, mask), ratio.ratio * advantages, none, none, none, none
-        )
+        return self.phi(of_row.unsqueeze(-1), advantages) * advantages * masked.fill(logp_new, mask)
 
     def phi(self, log_weight: Tensor, advantages: Tensor) -> Tensor:
         """The gate of rows with log W `log_weight`, broadcast against `advantages`."""
@@ -229,7 +280,7 @@ class Vespo(Value):
         return torch.exp(lam + k * log_w - lam * log_w.exp())
 
 
-class ScoreFunction(Value):
+class ScoreFunction(Rule):
     """A * log pi: plain REINFORCE, no ratio and no bound.
 
     Source: Williams 1992; Sutton et al. 2000. Right on policy; silently wrong once data are reused.
@@ -237,13 +288,11 @@ class ScoreFunction(Value):
 
     kind: Literal["score_function"] = "score_function"
 
-    def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
-        none = torch.zeros_like(mask)
-        objective = advantages * masked.fill(logp_new, mask)
-        return Surrogate(objective, ratio.ratio * advantages, none, none, none, none)
+    def objective(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Tensor:
+        return advantages * masked.fill(logp_new, mask)
 
 
-class Unclipped(Value):
+class Unclipped(Rule):
     """rho * A, the importance-weighted surrogate with no bound.
 
     Source: Schulman et al. 2017, arXiv:1707.06347, eq. 6 (L^CPI).
@@ -251,10 +300,8 @@ class Unclipped(Value):
 
     kind: Literal["unclipped"] = "unclipped"
 
-    def __call__(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Surrogate:
-        none = torch.zeros_like(mask)
-        gain = ratio.ratio * advantages
-        return Surrogate(gain, gain, none, none, none, none)
+    def objective(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Tensor:
+        return ratio.ratio * advantages
 
 
 SurrogateSlot = Annotated[

@@ -1,0 +1,121 @@
+"""The surrogate as a curve over the ratio, its slope by autograd, and recorded tokens placed on it.
+
+One token, one row: objective and slope are those of the slot's own value. This module knows no clip formula.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rlcore.ratios import Ratio, TokenRatio
+from rlcore.records import Array, UpdateTrace, freeze
+from rlcore.surrogates import Clipping, Rule, SurrogateSlot, band
+
+
+class ClipWithoutMin(Rule):
+    """clip(rho, 1 - eps_low, 1 + eps_high) * A, no min: not an algorithm, but what the min protects from.
+
+    A token that has moved the wrong way past the band gets no gradient back.
+    """
+
+    kind: Literal["clip_without_min"] = "clip_without_min"
+    eps_low: float = 0.2
+    eps_high: float = 0.2
+
+    def objective(self, ratio: Ratio, advantages: Tensor, logp_new: Tensor, mask: Tensor) -> Tensor:
+        return ratio.ratio.clamp(1 - self.eps_low, 1 + self.eps_high) * advantages
+
+    def clipping(self, ratio: Ratio, advantages: Tensor, mask: Tensor) -> Clipping:
+        found = band(ratio.ratio, advantages, mask, low=1 - self.eps_low, high=1 + self.eps_high)
+        below, above = mask & (ratio.ratio < 1 - self.eps_low), mask & (ratio.ratio > 1 + self.eps_high)
+        return replace(found, dead_low=below, dead_high=above)
+
+
+Curved = SurrogateSlot | ClipWithoutMin
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A surrogate over ratios [N], for one advantage.
+
+    objective  psi, to be maximised; where the slot reads log pi (CISPO, score function) for log pi_old = 0
+    slope      d psi / d log pi: what one token asks of its own log-probability
+    outside, dead   bool: outside the band; gradient removed by a bound
+    """
+
+    surrogate: Curved
+    advantage: float
+    ratio: Array
+    objective: Array
+    slope: Array
+    outside: Array
+    dead: Array
+
+
+def curve(surrogate: Curved, *, advantage: float, ratio: Array) -> Curve:
+    """Evaluate a surrogate slot at the given ratios [N], each as a row of one token."""
+    found = _evaluate(surrogate, torch.as_tensor(ratio, dtype=torch.float64).log(), torch.tensor(advantage).double())
+    return Curve(surrogate, advantage, freeze(torch.as_tensor(ratio)), *found)
+
+
+def ratio_grid(*, low: float, high: float, kinks: tuple[float, ...], points: int = 121) -> Array:
+    """Ratios to draw at: evenly spaced, and just before and just after each kink so that a jump is drawn upright."""
+    beside = [kink * (1 + side) for kink in kinks for side in (-1e-9, 1e-9) if low < kink < high]
+    return np.union1d(np.linspace(low, high, points), np.array(beside))
+
+
+def _evaluate(surrogate: Curved, log_ratio: Tensor, advantage: Tensor) -> tuple[Array, Array, Array, Array]:
+    """(objective, slope, outside, dead), each [N], of tokens that stand in rows of their own; log pi_old = 0."""
+    logp = log_ratio.unsqueeze(-1).requires_grad_()
+    mask = torch.ones_like(logp, dtype=torch.bool)
+    ratio = TokenRatio()(logp, torch.zeros_like(logp), mask)
+    found = surrogate(ratio, advantage.expand(log_ratio.shape).unsqueeze(-1), logp, mask)
+    slope = torch.autograd.grad(found.objective.sum(), logp)[0]
+    objective, slope, outside, dead = (freeze(x.squeeze(-1)) for x in (found.objective, slope, found.outside, found.dead))
+    return objective, slope, outside, dead
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Recorded tokens [N] under a surrogate that need not be the one they were trained with.
+
+    row, position   where they stand in the update · ratio at the run's own level · advantage as used in its loss
+    objective, slope, outside, dead   as in `Curve`
+    """
+
+    row: Array
+    position: Array
+    ratio: Array
+    advantage: Array
+    objective: Array
+    slope: Array
+    outside: Array
+    dead: Array
+
+    @property
+    def count(self) -> int:
+        return int(self.ratio.size)
+
+    @property
+    def outside_fraction(self) -> float:
+        """Share of tokens outside the band: `clip_fraction` of CleanRL and SB3."""
+        return float(self.outside.mean())
+
+    @property
+    def dead_fraction(self) -> float:
+        """Share of tokens whose gradient a bound removed: `clip_fraction` of TRL, verl and OpenRLHF."""
+        return float(self.dead.mean())
+
+
+def samples(surrogate: Curved, update: UpdateTrace) -> Samples:
+    """The valid tokens of one recorded update, judged by `surrogate` at their recorded ratio and advantage."""
+    row, position = update.mask.nonzero()
+    log_ratio = torch.from_numpy(update.log_ratio[row, position].astype(np.float64))
+    advantage = torch.from_numpy(update.advantages[row, position].astype(np.float64))
+    found = _evaluate(surrogate, log_ratio, advantage)
+    return Samples(update.rows[row], position, freeze(log_ratio.exp()), freeze(advantage), *found)
