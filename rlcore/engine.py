@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -23,14 +23,23 @@ from rlcore.config import RunConfig
 from rlcore.envs import Plan
 from rlcore.envs.protocol import Carry, Dice
 from rlcore.kl import NoKl
-from rlcore.metrics import rollout_metrics
+from rlcore.metrics import OF_AN_UPDATE, rollout_metrics
 from rlcore.records import StepRecord
 from rlcore.rng import generator
 from rlcore.rollout import Rollout
-from rlcore.state import TrainState, beta_in_force, diverged, has_critic, init, with_critic
+from rlcore.state import (
+    TrainState,
+    beta_in_force,
+    diverged,
+    has_critic,
+    init,
+    with_critic,
+)
 from rlcore.updates import Prepared, Updates, pieces, prepare
 
-__all__ = ["TrainState", "init", "step", "step_slices", "train"]
+Result = TypeVar("Result")
+
+__all__ = ["TrainState", "finished", "init", "step", "step_slices", "train"]
 
 
 def step(state: TrainState, config: RunConfig, *, trace: bool = False) -> tuple[TrainState, StepRecord]:
@@ -39,12 +48,16 @@ def step(state: TrainState, config: RunConfig, *, trace: bool = False) -> tuple[
     trace  also freeze the rollout and every update's terms into the record (slower, same numbers).
     Raises Diverged (NaN or infinity) and SettingError; in both cases `state` is still good.
     """
-    slices = step_slices(state, config, trace=trace)
+    return finished(step_slices(state, config, trace=trace))
+
+
+def finished(slices: Generator[None, None, Result]) -> Result:
+    """Run a generator to its end; its return value."""
     while True:
         try:
             next(slices)
-        except StopIteration as finished:
-            result: tuple[TrainState, StepRecord] = finished.value
+        except StopIteration as end:
+            result: Result = end.value
             return result
 
 
@@ -64,28 +77,34 @@ def step_slices(
 
     Its return value is step's. A shared worker advances several runs in turn with it; abandoning it loses nothing.
     """
-    began = time.perf_counter()
+    began, away = time.perf_counter(), 0.0
     if config.algorithm.needs_critic and not has_critic(state):
         state = with_critic(state, config)
     dice: Dice = partial(generator, config.seed, state.step)
-    collected = config.env.collect(
-        config.policy, state.params, state.params_ref, _plan(config), _carry(state, config), dice
-    )
+    before = _carry(state, config)
+    collected = config.env.collect(config.policy, state.params, state.params_ref, _plan(config), before, dice)
     batch = prepare(state, config, collected.rollout)
-    yield
+    away += yield from _absence()
     updates = Updates(state, config, batch, trace)
     for epoch in range(config.batch.epochs):
         for minibatch, piece in enumerate(pieces(config, batch, dice, epoch)):
             if updates.run(epoch, minibatch, piece):
-                yield
+                away += yield from _absence()
         if updates.stopped():
             break
-    after, metrics = _finish(updates, collected.carry)
+    running = None if before is None else state.running
+    after, metrics = _finish(updates, collected.carry, running)
     samples = int(collected.rollout.mask.sum())
     traced = batch.trace(updates.traces) if trace else None
-    return after, StepRecord(
-        state.step, config, metrics, time.perf_counter() - began, samples, collected.visits, traced
-    )
+    seconds = time.perf_counter() - began - away
+    return after, StepRecord(state.step, config, metrics, seconds, samples, collected.visits, traced)
+
+
+def _absence() -> Generator[None, None, float]:
+    """Yield once; the seconds until whoever drives the step came back."""
+    left = time.perf_counter()
+    yield
+    return time.perf_counter() - left
 
 
 def _plan(config: RunConfig) -> Plan:
@@ -105,7 +124,7 @@ LAST_EPOCH = ("approx_kl", "approx_kl_k1", "kl_ref", "kl_ref_exact", "entropy", 
 """Metrics of where the step ended up: averaged over the last epoch only; all others over every update."""
 
 
-def _finish(updates: Updates, carry: Carry) -> tuple[TrainState, dict[str, float]]:
+def _finish(updates: Updates, carry: Carry, running: Tensor | None) -> tuple[TrainState, dict[str, float]]:
     """The state after the step and its metrics: means over updates, over the last epoch, or extremes (see glossary)."""
     state, config, batch = updates.start, updates.config, updates.batch
     found = rollout_metrics(batch.collected, batch.collected.score)
@@ -115,21 +134,21 @@ def _finish(updates: Updates, carry: Carry) -> tuple[TrainState, dict[str, float
         found["explained_variance"] = explained_variance(old, returns, batch.rollout.mask)
     metrics = {name: float(x) for name, x in found.items()} | _over_updates(updates)
     metrics |= {"lr": updates.lr, "kl_beta": updates.kl_beta, "updates": float(len(updates.rows))}
-    running, ended = _episodes(batch.collected, state.running if carry is not None else None)
+    still_open, ended = _episodes(batch.collected, running)
     metrics["episode_return"] = float(ended.mean()) if len(ended) else math.nan
     beta = _controlled(state, config, metrics, batch)
     reference = updates.theta if _renews(config, state.step) else state.theta_ref
     after = replace(
         state, step=state.step + 1, theta=updates.theta.detach(), theta_ref=reference, moments=updates.moments,
-        kl_beta=beta, carry=carry, running=running if carry is not None else None,
+        kl_beta=beta, kl_set=config.algorithm.kl.kl_beta, carry=carry, running=None if carry is None else still_open,
     )  # fmt: skip
     return after, metrics
 
 
 def _over_updates(updates: Updates) -> dict[str, float]:
-    """The updates' metrics in one number each. Raises Diverged where one is not finite."""
+    """The updates' metrics in one number each; NaN where there was no update. Raises Diverged where one is not finite."""
     if not updates.rows:
-        return {}
+        return dict.fromkeys(OF_AN_UPDATE, math.nan)
     names, table = updates.names, torch.stack(updates.rows).double().numpy()
     _refuse_non_finite(updates.start.step, names, table, updates.theta)
     last = table[np.array(updates.epochs) == updates.epochs[-1]].mean(0)
@@ -164,10 +183,11 @@ def _episodes(rollout: Rollout, running: Tensor | None) -> tuple[Tensor, np.ndar
 
 
 def _controlled(state: TrainState, config: RunConfig, metrics: dict[str, float], batch: Prepared) -> float:
-    kl = config.algorithm.kl
-    if isinstance(kl, NoKl):
-        return 0.0
-    return kl.controller(beta_in_force(state, config), metrics.get("kl_ref", 0.0), batch.collected.rows)
+    """The KL coefficient of the next step; unchanged where no update measured a KL."""
+    kl, beta = config.algorithm.kl, beta_in_force(state, config)
+    if isinstance(kl, NoKl) or math.isnan(metrics["kl_ref"]):
+        return beta
+    return kl.controller(beta, metrics["kl_ref"], batch.collected.rows)
 
 
 def _renews(config: RunConfig, step: int) -> bool:

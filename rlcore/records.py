@@ -107,6 +107,13 @@ class StepTrace:
     advantages: Mapping[str, Array]
     updates: tuple[UpdateTrace, ...]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        of_updates = (x for update in self.updates for x in vars(update).values() if isinstance(x, Array))
+        whole = (*self.rollout.values(), self.shaped_reward, self.kept, *self.advantages.values(), *of_updates)
+        return sum(x.nbytes for x in whole)
+
 
 @dataclass(frozen=True)
 class StepRecord:

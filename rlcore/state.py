@@ -19,8 +19,9 @@ from rlcore.rng import generator
 class TrainState:
     """Everything a step starts from. Never written in place.
 
-    theta [P] float32 and its layout · theta_ref [P], the reference policy · moments of the optimiser · kl_beta in force
-    (a controller may have moved it) · carry of segments · running [B], returns of episodes that a segment left open.
+    theta [P] float32 and its layout · theta_ref [P], the reference policy · moments of the optimiser · kl_beta, as far as
+    a controller has moved it from the setting kl_set · carry of segments · running [B], returns of episodes that a
+    segment left open.
     """
 
     step: int
@@ -29,8 +30,15 @@ class TrainState:
     layout: Layout
     moments: Moments
     kl_beta: float
+    kl_set: float
     carry: Carry = None
     running: Tensor | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it holds; a carry says so itself."""
+        tensors = (self.theta, self.theta_ref, self.moments.m, self.moments.v)
+        return sum(x.nbytes for x in tensors) + int(getattr(self.carry, "nbytes", 0))
 
     @property
     def params(self) -> Params:
@@ -46,14 +54,16 @@ def init(config: RunConfig) -> TrainState:
     shape = config.env.shape()
     params = config.policy.init(shape, generator(config.seed, 0, "init"))
     theta, layout = flatten(params)
-    state = TrainState(0, theta, theta, layout, no_moments(theta), config.algorithm.kl.kl_beta)
+    kl_beta = float(config.algorithm.kl.kl_beta)
+    state = TrainState(0, theta, theta, layout, no_moments(theta), kl_beta, kl_beta)
     return with_critic(state, config) if config.algorithm.needs_critic else state
 
 
 def beta_in_force(state: TrainState, config: RunConfig) -> float:
-    """The KL coefficient of the coming step: the setting itself, or what a controller has made of it."""
+    """The KL coefficient of the coming step: the setting, or what a controller has made of it since it was set."""
     kl = config.algorithm.kl
-    return kl.kl_beta if isinstance(kl, NoKl) or isinstance(kl.controller, FixedBeta) else state.kl_beta
+    set_anew = kl.kl_beta != state.kl_set
+    return kl.kl_beta if isinstance(kl, NoKl) or isinstance(kl.controller, FixedBeta) or set_anew else state.kl_beta
 
 
 def has_critic(state: TrainState) -> bool:

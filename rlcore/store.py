@@ -68,7 +68,7 @@ class RunFolder:
     def save_state(self, state: TrainState) -> None:
         """Replace the saved state. Environments between two segments are not saved: a resumed segment starts afresh."""
         tensors = {"theta": state.theta, "theta_ref": state.theta_ref, "m": state.moments.m, "v": state.moments.v}
-        about = {"step": state.step, "updates": state.moments.updates, "kl_beta": state.kl_beta,
+        about = {"step": state.step, "updates": state.moments.updates, "kl_beta": state.kl_beta, "kl_set": state.kl_set,
                  "names": list(state.layout.names), "shapes": [list(s) for s in state.layout.shapes]}  # fmt: skip
         temporary = self.path / "state.safetensors.part"
         safetensors.torch.save_file({n: t.contiguous().clone() for n, t in tensors.items()}, temporary)
@@ -108,7 +108,7 @@ def read_state(path: Path) -> TrainState:
         tensors = safetensors.torch.load_file(path / "state.safetensors")
         about: Mapping[str, Any] = json.loads((path / "state.json").read_text(encoding="utf-8"))
         moments = Moments(tensors["m"], tensors["v"], int(about["updates"]))
-        step, kl_beta = int(about["step"]), float(about["kl_beta"])
+        step, kl_beta, kl_set = int(about["step"]), float(about["kl_beta"]), float(about["kl_set"])
         theta, theta_ref = tensors["theta"], tensors["theta_ref"]
     except (OSError, KeyError, ValueError, safetensors.SafetensorError) as error:
         raise SettingError(f"{path}: the saved state cannot be read ({error})") from error
@@ -116,7 +116,7 @@ def read_state(path: Path) -> TrainState:
         raise SettingError(
             f"{path}: the saved state has {theta.numel()} parameters, its config needs {fresh.theta.numel()}"
         )
-    return TrainState(step, theta, theta_ref, fresh.layout, moments, kl_beta)
+    return TrainState(step, theta, theta_ref, fresh.layout, moments, kl_beta, kl_set)
 
 
 def _cell(value: float) -> str:

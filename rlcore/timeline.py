@@ -1,7 +1,8 @@
 """Timeline: the only mutable thing, a tree of states and records. Go on, go back, fork, look closer.
 
-Metrics are kept for every node. States are kept at spaced nodes only, the spacing doubling as the tree grows; any
-other state, and any full trace, is recomputed from the nearest kept one, bit-equal.
+Metrics are kept for every node. States are kept at spaced nodes, the spacing doubling as the tree grows, and at those
+used last; full traces at the newest nodes that were asked for one. Any other state or trace is recomputed from the
+nearest kept state, bit-equal.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 from rlcore.config import RunConfig, needs_new_run
-from rlcore.engine import init, step_slices
+from rlcore.engine import finished, init, step, step_slices
 from rlcore.knobs import SettingError
 from rlcore.records import StepRecord
 from rlcore.state import TrainState
 
 KEPT_STATES = 200
+KEPT_RECENT = 16
+KEPT_TRACES = 8
+KEPT_BYTES = 256 * 2**20
+"""Bound of the kept states and, separately, of the kept traces; the root and the newest are kept whatever their size."""
 FIRST_SPACING = 8
 
 
@@ -29,6 +34,11 @@ class Node:
     config: RunConfig
     record: StepRecord | None
 
+    @property
+    def trace_bytes(self) -> int:
+        """Bytes of the trace kept here; 0 without one."""
+        return 0 if self.record is None or self.record.trace is None else self.record.trace.nbytes
+
 
 class Timeline:
     """A run and everything branched off it. `head` is where the next step starts."""
@@ -36,8 +46,8 @@ class Timeline:
     def __init__(self, config: RunConfig) -> None:
         """Raises SettingError where the config cannot start."""
         self._nodes = [Node(0, None, 0, config, None)]
-        self._states: dict[int, TrainState] = {0: init(config)}
-        self._spacing = FIRST_SPACING
+        self._kept = Kept(init(config))
+        self._traced: list[int] = []
         self._head = 0
         self._config = config
 
@@ -73,16 +83,14 @@ class Timeline:
 
     def state(self, node_id: int | None = None) -> TrainState:
         """The state at a node (default: the head), recomputed where it was not kept."""
-        wanted = self._head if node_id is None else node_id
+        node = self.node(self._head if node_id is None else node_id)
         replay: list[Node] = []
-        node = self.node(wanted)
-        while node.id not in self._states:
+        while (state := self._kept.get(node.id)) is None:
             replay.append(node)
             assert node.parent is not None
             node = self._nodes[node.parent]
-        state = self._states[node.id]
         for node in reversed(replay):
-            state, _ = _run(state, node.config)
+            state, _ = step(state, node.config)
         return state
 
     def trace(self, node_id: int | None = None) -> StepRecord:
@@ -92,20 +100,14 @@ class Timeline:
             raise SettingError(f"node {node.id}: no step led here, so there is nothing to trace")
         if node.record.trace is not None:
             return node.record
-        _, record = _run(self.state(node.parent), node.config, trace=True)
+        _, record = step(self.state(node.parent), node.config, trace=True)
         return replace(record, seconds=node.record.seconds)
 
     # ------------------------------------------------------------ going on
 
     def advance(self, config: RunConfig | None = None, *, trace: bool = False) -> StepRecord:
         """One step from the head; `config` applies from now on. On an error the head stays where it was."""
-        slices = self.advance_slices(config, trace=trace)
-        while True:
-            try:
-                next(slices)
-            except StopIteration as finished:
-                record: StepRecord = finished.value
-                return record
+        return finished(self.advance_slices(config, trace=trace))
 
     def advance_slices(
         self, config: RunConfig | None = None, *, trace: bool = False
@@ -121,7 +123,7 @@ class Timeline:
     def seek(self, node_id: int) -> Node:
         """Move the head to a node, with the settings that led there; the next step branches off if it has children."""
         node = self.node(node_id)
-        self._keep(node.id, self.state(node.id))
+        self._kept.add(node.id, self.state(node.id))
         self._head, self._config = node.id, node.config
         return node
 
@@ -144,28 +146,44 @@ class Timeline:
         node = Node(len(self._nodes), parent, state.step, record.config, record)
         self._nodes.append(node)
         self._head = node.id
-        self._keep(node.id, state)
-        if self._nodes[parent].step % self._spacing:
-            self._states.pop(parent, None)
-        if len(self._states) > KEPT_STATES:
-            self._thin()
+        self._kept.add(node.id, state)
+        if record.trace is not None:
+            self._traced.append(node.id)
+            self._drop_traces()
 
-    def _keep(self, node_id: int, state: TrainState) -> None:
-        self._states[node_id] = state
-
-    def _thin(self) -> None:
-        self._spacing *= 2
-        kept = {0, self._head}
-        self._states = {
-            i: s for i, s in self._states.items() if i in kept or self._nodes[i].step % self._spacing == 0
-        }
+    def _drop_traces(self) -> None:
+        """Forget the oldest traces; they can be recomputed."""
+        sizes = [self._nodes[i].trace_bytes for i in self._traced]
+        while len(sizes) > 1 and (len(sizes) > KEPT_TRACES or sum(sizes) > KEPT_BYTES):
+            sizes.pop(0)
+            oldest = self._nodes[self._traced.pop(0)]
+            assert oldest.record is not None
+            self._nodes[oldest.id] = replace(oldest, record=replace(oldest.record, trace=None))
 
 
-def _run(state: TrainState, config: RunConfig, *, trace: bool = False) -> tuple[TrainState, StepRecord]:
-    slices = step_slices(state, config, trace=trace)
-    while True:
-        try:
-            next(slices)
-        except StopIteration as finished:
-            result: tuple[TrainState, StepRecord] = finished.value
-            return result
+class Kept:
+    """Some of a tree's states, by node id: the root, spaced ones, and those used last."""
+
+    def __init__(self, root: TrainState) -> None:
+        self._spaced, self._recent = {0: root}, {0: root}
+        self._spacing = FIRST_SPACING
+
+    def __len__(self) -> int:
+        return len(self._spaced.keys() | self._recent.keys())
+
+    def get(self, node_id: int) -> TrainState | None:
+        """The state at a node, or None where it was not kept."""
+        return self._spaced.get(node_id) or self._recent.get(node_id)
+
+    def add(self, node_id: int, state: TrainState) -> None:
+        """Keep a state as the newest, and let go of others beyond the bounds."""
+        limit = max(1, KEPT_BYTES // state.nbytes)
+        self._recent.pop(node_id, None)
+        self._recent[node_id] = state
+        while len(self._recent) > min(limit, KEPT_RECENT):
+            del self._recent[next(iter(self._recent))]
+        if state.step % self._spacing == 0:
+            self._spaced[node_id] = state
+        while len(self._spaced) > min(limit, KEPT_STATES):
+            self._spacing *= 2
+            self._spaced = {i: s for i, s in self._spaced.items() if s.step % self._spacing == 0}

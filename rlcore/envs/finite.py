@@ -56,6 +56,10 @@ class Standing:
     state: np.ndarray
     age: np.ndarray
 
+    @property
+    def nbytes(self) -> int:
+        return self.state.nbytes + self.age.nbytes
+
 
 class FiniteEnv(Value):
     """An environment given by tables. Subclasses build `mdp()`; everything else follows."""
@@ -104,7 +108,10 @@ class _Played:
     mask: np.ndarray
 
     def visits(self, states: int) -> np.ndarray:
-        return np.bincount(self.state[self.mask], minlength=states)
+        """How often each state was seen, [S] int32, read-only."""
+        counts = np.bincount(self.state[self.mask], minlength=states).astype(np.int32)
+        counts.setflags(write=False)
+        return counts
 
 
 def _play(

@@ -37,6 +37,11 @@ class Vector:
     obs: np.ndarray
     resets: np.ndarray
 
+    @property
+    def nbytes(self) -> int:
+        """About what a copy of Gymnasium's own small environments takes."""
+        return self.obs.nbytes + 16_384 * len(self.resets)
+
 
 RESERVED = {
     "id", "num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "render_mode", "max_episode_steps", "autoreset",
