@@ -78,7 +78,7 @@ class TruncatedIs(Value):
     kind: Literal["truncated_is"] = "truncated_is"
     level: Level = "token"
     low: float = knob(0.0, "ρ_min", 0, 1e6, "lower bound of the weight", suggested=(0, 1))
-    cap: float = knob(2.0, "C", 0, 1e6, "upper bound of the weight", suggested=(1, 10))
+    cap: float = knob(2.0, "C", 0, 1e300, "upper bound of the weight", suggested=(1, 10))
     clamp: float | None = None
     batch_mean_one: bool = False
 
@@ -96,7 +96,7 @@ class MaskedIs(Value):
     kind: Literal["masked_is"] = "masked_is"
     level: Level = "token"
     low: float = knob(0.5, "ρ_min", 0, 1e6, "below it the weight is 0", suggested=(0, 1))
-    high: float = knob(2.0, "ρ_max", 0, 1e6, "above it the weight is 0", suggested=(1, 10))
+    high: float = knob(2.0, "ρ_max", 0, 1e300, "above it the weight is 0", suggested=(1, 10))
     clamp: float | None = None
     batch_mean_one: bool = False
 

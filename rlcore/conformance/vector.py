@@ -6,6 +6,7 @@ The schema is stated in `tests/parity/vectors/README.md`. This module reads; it 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,22 @@ class Vector:
 
     def mask(self, name: str) -> Tensor:
         return as_tensor(self.inputs[name], torch.float64) > 0
+
+    def rows(self, name: str) -> list[Tensor]:
+        """A list of lists of any lengths, one tensor each."""
+        return [as_tensor(row, self.dtype) for row in self.inputs[name]]
+
+    def each_case(self, recompute: Callable[[Vector, dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+        """`recompute(vector, settings)` for every entry of `outputs`, whose settings come before the file's own.
+
+        A file without entries is a case by itself.
+        """
+        if "loss" in self.outputs:
+            return recompute(self, self.config)
+        return {
+            label: recompute(self, self.config | (case.get("config") or {}) | (case.get("kwargs") or {}))
+            for label, case in self.outputs.items()
+        }
 
     def ids(self, name: str) -> Tensor:
         """Labels of any kind as numbers from 0 in order of first appearance, [B] int64."""
