@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Literal, get_args
 from urllib.parse import urlencode
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import Field, JsonValue, StringConstraints, field_validator
 
 from interview.values import Frozen, Scalar, Text
 
@@ -24,7 +24,7 @@ RecipeName = Literal[
     "ppo", "grpo", "dr_grpo", "dapo", "rloo", "reinforce_pp", "gspo", "gspo_token", "cispo", "sapo", "gmpo"
 ]
 RECIPES: tuple[str, ...] = get_args(RecipeName)
-EnvName = Literal["bandit", "contextual", "gridworld", "CartPole-v1"]
+EnvName = Literal["bandit", "contextual", "gridworld", "corridor", "CartPole-v1"]
 ENVS: tuple[str, ...] = get_args(EnvName)
 Dotted = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$", max_length=60)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
@@ -58,11 +58,11 @@ class RunSpec(Frozen):
     env: EnvName
     seed: int = Field(ge=0, lt=2**32)
     steps: int = Field(ge=1, le=2000)
-    overrides: dict[Dotted, Scalar] = Field(default_factory=dict)
+    overrides: dict[Dotted, JsonValue] = Field(default_factory=dict)
 
     @field_validator("overrides")
     @classmethod
-    def _not_the_head(cls, overrides: dict[str, Scalar]) -> dict[str, Scalar]:
+    def _not_the_head(cls, overrides: dict[str, JsonValue]) -> dict[str, JsonValue]:
         clash = {"recipe", "env", "seed", "steps"} & overrides.keys()
         if clash:
             raise ValueError(f"{sorted(clash)} have fields of their own and must not be overridden")
@@ -120,7 +120,7 @@ _RUN = {
     "gamma": _number(0, 1),
     "lam": _number(0, 1),
     "scale": _one_of("std", "none", "batch"),
-    "reward_noise": _number(0, 100),
+    "noise": _number(0, 100),
 }
 PARAMS: Mapping[str, Mapping[str, Callable[[Scalar], str | None]]] = {
     "home": {},

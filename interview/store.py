@@ -156,7 +156,10 @@ class Store:
         """Everything of one person as one JSON text (see `progress`)."""
         owner = owner_of(identity)
         memories, reviews = self._read(lambda: (self._memories(owner), self._reviews(owner)))
-        return write_progress(Progress(format=FORMAT, version=VERSION, exported_at=now, memories=tuple(memories.values()), reviews=reviews))
+        held = Progress(
+            format=FORMAT, version=VERSION, exported_at=now, memories=tuple(memories.values()), reviews=reviews
+        )
+        return write_progress(held)
 
     def import_json(
         self, identity: str, text: str | bytes, now: datetime, *, known: frozenset[str] | None = None
