@@ -120,7 +120,7 @@ def _play(
     """Sample actions by inverse CDF and look outcomes up, one time step of all rows after the other."""
     rows, steps = plan.rows, plan.segment or mdp.horizon
     cumulative = probs.astype(np.float64).cumsum(-1)
-    cumulative[:, -1] = 1.0
+    cumulative /= cumulative[:, -1:]  # exactly 1 in the end: rounding must not draw an action of probability 0
     outcome_cdf = mdp.probability.reshape(-1, mdp.outcomes).cumsum(-1)
     tables_ = [t.reshape(-1) for t in (mdp.following, mdp.reward, mdp.terminal)]
     die = dice("actions").random((steps, rows))

@@ -26,9 +26,12 @@ class Categorical:
         return -(self.logp.exp() * self.logp.clamp(min=torch.finfo(self.logp.dtype).min)).sum(-1)
 
     def sample(self, uniform: Tensor) -> Tensor:
-        """Inverse CDF: the first action whose cumulative probability exceeds `uniform` [...]."""
-        above = uniform.unsqueeze(-1) >= self.logp.exp().cumsum(-1)
-        return above.sum(-1).clamp(max=self.logp.shape[-1] - 1)
+        """Inverse CDF: the first action whose cumulative probability exceeds `uniform` [...] in [0, 1).
+
+        The sum is made exactly 1 first, so that rounding never hands a draw to an action of probability 0.
+        """
+        cumulative = self.logp.exp().cumsum(-1)
+        return (uniform.unsqueeze(-1) >= cumulative / cumulative[..., -1:]).sum(-1)
 
 
 @dataclass(frozen=True)
