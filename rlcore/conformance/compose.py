@@ -59,6 +59,10 @@ class Update:
         mask = self.rollout.mask
         return masked.weighted(masked.fill(x.to(self.now.logp.dtype), mask), aggregate(mask, self.now.logp))
 
+    def kl(self, mask: Tensor) -> Tensor | None:
+        """Mean over these tokens of the KL that entered the loss; None where none did."""
+        return None if self.terms.kl is None else masked.mean(self.terms.kl.detach(), mask)
+
 
 def update(
     algorithm: Algorithm,

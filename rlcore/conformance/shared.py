@@ -100,11 +100,11 @@ def _slots(
 
 
 def _spread(results: list[dict[str, Any]]) -> dict[str, float]:
-    first, rest = results[0], results[1:]
-    return {
-        "max_loss_difference": max((float((r["loss"] - first["loss"]).abs()) for r in rest), default=0.0),
-        "max_grad_difference": max((float((r["grad"] - first["grad"]).abs().max()) for r in rest), default=0.0),
-    }
+    def largest(name: str) -> float:
+        first, *rest = (r[name].detach() for r in results)
+        return max((float((x - first).abs().max()) for x in rest), default=0.0)
+
+    return {"max_loss_difference": largest("loss"), "max_grad_difference": largest("grad")}
 
 
 OPS: dict[str, Callable[[Vector], dict[str, Any]]] = {

@@ -1,0 +1,357 @@
+"""TRL 1.16.0 out of the house's slots: the GRPO trainer's losses, advantages, vLLM weights and log-probabilities.
+
+TRL keeps rows without tokens in its means over rows, clamps no log-ratio, multiplies k3 by the ratio by default, and
+passes SAPO's and VESPO's numbers through float32. GSPO-token is the class of 1.12 and 1.13.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rlcore import masked
+from rlcore.advantages import GroupRelative
+from rlcore.aggregation import AggregateSlot, ConstantLength, SequenceMean, SequenceSum, TokenMean
+from rlcore.conformance.compose import INDICATOR_RTOL, Update, algorithm, batch, gradient, sampler, update
+from rlcore.conformance.report import Got
+from rlcore.conformance.vector import Vector, as_tensor
+from rlcore.correction import CorrectionSlot, MaskedIs, PlainIs, TruncatedIs, mismatch
+from rlcore.gates import GateSlot, OffPolicyRows, TopEntropy
+from rlcore.groups import group_sum
+from rlcore.kl import K3, AsWritten, KlInLoss, KlSlot, NoKl, RatioCorrected
+from rlcore.policies.heads import categorical
+from rlcore.ratios import RatioSlot, SequenceRatio, SequenceTokenRatio, TokenRatio
+from rlcore.rollout import Rollout
+from rlcore.surrogates import Cispo, Gmpo, PpoClip, Sapo, SurrogateSlot, TwoSidedClip, Vespo
+
+RATIOS: dict[str, RatioSlot] = {
+    "token": TokenRatio(), "sequence": SequenceRatio(), "sequence_token": SequenceTokenRatio()
+}  # fmt: skip
+
+
+def _single(x: float) -> float:
+    """What is left of a Python number that passed through float32."""
+    return float(torch.tensor(x, dtype=torch.float32))
+
+
+def _eps(config: dict[str, Any]) -> tuple[float, float]:
+    low = config.get("epsilon_low", config.get("epsilon", 0.2))
+    high = config.get("epsilon_high")
+    return low, low if high is None else high
+
+
+def _surrogate(config: dict[str, Any]) -> SurrogateSlot:
+    kind, (low, high) = config.get("loss_type", "dapo"), _eps(config)
+    if kind == "cispo":
+        return Cispo(eps_low=1.0, eps_high=high - 1)  # TRL's epsilon_high is the cap itself
+    if kind == "sapo":
+        plus, minus = config.get("sapo_temperature_pos", 1.0), config.get("sapo_temperature_neg", 1.05)
+        return Sapo(tau_pos=_single(plus), tau_neg=_single(minus))
+    if kind == "vespo":
+        defaults = {"k_pos": 2.0, "lambda_pos": 3.0, "k_neg": 3.0, "lambda_neg": 2.0}
+        given = {n.replace("lambda", "lam"): _single(config.get(f"vespo_{n}", x)) for n, x in defaults.items()}
+        return Vespo(**given)
+    eps = {"eps_low": min(low, 1.0), "eps_high": high}  # a lower bound below 0 is no bound: ratios are positive
+    return PpoClip(**eps) if config.get("delta") is None else TwoSidedClip(**eps, delta=config["delta"])
+
+
+def _aggregate(config: dict[str, Any], mask: Tensor, generated: float) -> AggregateSlot:
+    """`loss_type` as weights of one micro-batch; `generated` is the token count of the whole generation batch."""
+    kind, parts = config.get("loss_type", "dapo"), config.get("gradient_accumulation_steps", 1)
+    rows = float(len(mask) * parts)
+    if kind in ("grpo", "sapo"):
+        return SequenceMean(rows=rows)
+    if kind == "luspo":
+        return SequenceSum(rows=rows)
+    if kind == "dr_grpo":
+        return ConstantLength(length=config.get("max_completion_length", 16), rows=rows)
+    if kind == "bnpo":
+        return TokenMean(tokens=max(int(mask.sum()), 1) * parts)
+    return TokenMean(tokens=max(generated, 1.0) * parts / config.get("steps_per_generation", parts))
+
+
+def _kl(config: dict[str, Any]) -> KlSlot:
+    if config.get("beta", 0.0) == 0:
+        return NoKl()
+    corrected = config.get("use_bias_correction_kl", True) and config.get("importance_sampling_level") != "sequence_token"
+    return KlInLoss(kl_beta=config["beta"], estimator=K3(), gradient=RatioCorrected() if corrected else AsWritten())
+
+
+# ---------------------------------------------------------------- the GRPO trainer's loss
+
+
+def grpo_loss(vector: Vector) -> dict[str, Any]:
+    return vector.each_case(_loss_case)
+
+
+def _mask(vector: Vector) -> Tensor:
+    mask = vector.mask("completion_mask")
+    return mask & vector.mask("tool_mask") if vector.has("tool_mask") else mask
+
+
+def _loss_case(vector: Vector, config: dict[str, Any]) -> dict[str, Any]:
+    mask, logp = _mask(vector), vector.leaf("per_token_logps")
+    entropy = vector.leaf("entropies") if vector.has("entropies") else torch.zeros_like(logp, requires_grad=True)
+    generated = float(vector.inputs.get("num_items_in_batch") or mask.sum())
+    bonus = config.get("entropy_coef") or 0.0
+    top = TopEntropy(share=share) if (share := config.get("top_entropy_quantile", 1.0)) < 1 else None
+    rollout, slots = _pushing(vector, config, mask, logp.detach(), entropy, top)
+    done = update(
+        algorithm(
+            ratio=RATIOS[config.get("importance_sampling_level", "token")], surrogate=_surrogate(config),
+            aggregate=_aggregate(config, mask, generated), kl=_kl(config), **slots,
+            entropy_coef=0.0 if top else bonus, entropy_aggregate=TokenMean(),
+        ),
+        rollout, logp, vector.tensor("advantages"), entropy=entropy,
+    )  # fmt: skip
+    loss = done.terms.loss
+    if top and bonus:  # TRL then rewards the entropy of the tokens that may push
+        pushing = top(logp, logp, entropy, done.terms.advantages, mask) > 0
+        loss = loss - bonus * masked.mean(entropy, pushing)
+    return {
+        "loss": loss,
+        "grad_log_probs": gradient(loss, logp),
+        "grad_entropies": gradient(loss, entropy) if bonus else None,
+        "metrics": _metrics(vector, config, done) | {"entropy_coef": bonus},
+    }
+
+
+def _pushing(
+    vector: Vector, config: dict[str, Any], mask: Tensor, logp: Tensor, entropy: Tensor, top: TopEntropy | None
+) -> tuple[Rollout, dict[str, Any]]:
+    """The rollout, and the slots that say which tokens push and how much: gates and the sampler's weights."""
+    old = vector.tensor("old_per_token_logps") if vector.has("old_per_token_logps") else logp
+    ref = vector.tensor("ref_per_token_logps") if vector.has("ref_per_token_logps") else old
+    threshold = config.get("off_policy_mask_threshold")
+    gates: list[GateSlot] = [g for g in (top, None if threshold is None else OffPolicyRows(threshold=threshold)) if g]
+    inference = vector.tensor("sampling_per_token_logps") if vector.has("sampling_per_token_logps") else old
+    weights = vector.tensor("importance_sampling_ratio") if vector.has("importance_sampling_ratio") else None
+    if weights is not None and config.get("loss_type") == "vespo":  # folded into the row's weight W instead
+        share = weights.expand_as(old).log().clamp(math.log(1e-8), 20.0)
+        return batch(mask, logp_old=old - masked.fill(share, mask), logp_ref=ref), {}
+    if weights is None and len(gates) <= 1:
+        slots = {"gate": gates[0]} if gates else {}
+        return batch(mask, logp_old=old, logp_ref=ref, logp_rollout=inference), slots
+    given = vector.tensor("advantages")
+    advantages = given if given.dim() > 1 else masked.spread(given, mask)
+    product = torch.ones_like(old) if weights is None else weights.expand_as(old)
+    for gate in gates:
+        product = product * gate(logp, inference, entropy, advantages, mask)
+    return batch(mask, logp_old=old, logp_ref=ref, logp_rollout=sampler(old, product)), {"correction": PlainIs()}
+
+
+def _metrics(vector: Vector, config: dict[str, Any], done: Update) -> dict[str, Any]:
+    surrogate, mask, kind = done.terms.surrogate, done.rollout.mask, config.get("loss_type", "dapo")
+    by_row = config.get("importance_sampling_level") == "sequence" and vector.tensor("advantages").dim() == 1
+    found = {
+        "policy_loss": done.terms.policy_loss + done.terms.kl_loss,
+        "kl": done.kl(mask),
+        "entropy": done.metrics["entropy"],
+    }
+    if kind == "cispo":
+        capped = surrogate.outside & (done.terms.advantages > 0)
+        return found | {"cispo_clip_ratio": Got(_votes(capped, mask, by_row)[0], rtol=INDICATOR_RTOL)}
+    if isinstance(slot := _surrogate(config), Vespo):
+        return found | {"vespo/phi_seq_mean": _phi(slot, vector.tensor("advantages"), done)}
+    return found | _clip_ratios(surrogate.dead_low, surrogate.dead_high, mask, by_row)
+
+
+def _phi(slot: Vespo, advantages: Tensor, done: Update) -> Tensor:
+    """Mean gate: over rows, those without tokens included, or over tokens where advantages differ along a row."""
+    of_row = masked.row_sum(done.terms.ratio.token_log_ratio.clamp(-20, 20), done.rollout.mask)
+    if advantages.dim() == 1:
+        return slot.phi(of_row, advantages).mean()
+    return done.mean(slot.phi(of_row.unsqueeze(-1), advantages), TokenMean())
+
+
+def _votes(hit: Tensor, mask: Tensor, by_row: bool) -> tuple[Tensor, Tensor]:
+    """(share of hits, share of each row that has a say): one vote a row, or one a token."""
+    if by_row:
+        vote = (hit & mask).any(-1).double()
+        return vote.mean(), vote
+    hits = hit.double()
+    return masked.mean(hits, mask), masked.row_mean(hits, mask)[mask.any(-1)]
+
+
+def _clip_ratios(low: Tensor, high: Tensor, mask: Tensor, by_row: bool) -> dict[str, Got]:
+    (low_mean, low_rows), (high_mean, high_rows) = _votes(low, mask, by_row), _votes(high, mask, by_row)
+    nothing = torch.tensor(torch.nan)
+    found = {
+        "low_mean": low_mean, "high_mean": high_mean, "region_mean": _votes(low | high, mask, by_row)[0],
+        "low_min": low_rows.min() if len(low_rows) else nothing,
+        "high_max": high_rows.max() if len(high_rows) else nothing,
+    }  # fmt: skip
+    return {f"clip_ratio/{name}": Got(x, rtol=INDICATOR_RTOL) for name, x in found.items()}
+
+
+# ---------------------------------------------------------------- GMPO
+
+
+def gmpo_loss(vector: Vector) -> dict[str, Any]:
+    return vector.each_case(_gmpo_case)
+
+
+def _gmpo_case(vector: Vector, config: dict[str, Any]) -> dict[str, Any]:
+    """A row without tokens still counts, as ratio 1: it is given one token on which nothing depends."""
+    seen, logp = _mask(vector), vector.leaf("per_token_logps")
+    mask = torch.cat([seen, ~seen.any(-1, keepdim=True)], dim=-1)
+    old = vector.tensor("old_per_token_logps") if vector.has("old_per_token_logps") else logp.detach()
+    ref = vector.tensor("ref_per_token_logps") if vector.has("ref_per_token_logps") else old
+    low, high = _eps(config)
+    done = update(
+        algorithm(
+            surrogate=Gmpo(eps_low=low, eps_high=high), aggregate=SequenceMean(),
+            kl=_kl(config | {"use_bias_correction_kl": False}),
+        ),
+        batch(mask, logp_old=_and_nothing(old), logp_ref=_and_nothing(ref)),
+        _and_nothing(logp), vector.tensor("advantages"),
+    )  # fmt: skip
+    surrogate, position = done.terms.surrogate, torch.arange(mask.shape[-1])
+    clipped = _clip_ratios(surrogate.dead_low[:, :-1], surrogate.dead_high[:, :-1], seen, by_row=False)
+    entropy = vector.tensor("entropies") if vector.has("entropies") else torch.zeros_like(old)
+    return {
+        "loss": done.terms.loss,
+        "grad_log_probs": gradient(done.terms.loss, logp),
+        "metrics": clipped | {
+            "kl": done.kl(mask & (position < seen.shape[-1])), "entropy": masked.mean(entropy, seen)
+        },
+    }  # fmt: skip
+
+
+def _and_nothing(x: Tensor) -> Tensor:
+    return torch.cat([x, torch.zeros_like(x[:, :1])], dim=-1)
+
+
+# ---------------------------------------------------------------- gradient accumulation
+
+
+def grpo_loss_accumulation(vector: Vector) -> dict[str, Any]:
+    mask = _mask(vector)
+    generated = float(vector.inputs.get("num_items_in_batch") or mask.sum())
+    found = {}
+    for label, case in vector.outputs.items():
+        config = {"loss_type": label} | vector.config | (case.get("config") or {})
+        logp = vector.leaf("per_token_logps")
+        losses = [_micro(vector, config, logp, slice(*part), generated) for part in vector.inputs["micro_batches"]]
+        total = torch.stack(losses).sum()
+        found[label] = {
+            "micro_losses": torch.stack(losses), "sum_of_micro_losses": total, "grad_log_probs": gradient(total, logp)
+        }  # fmt: skip
+    return found
+
+
+def _micro(vector: Vector, config: dict[str, Any], logp: Tensor, part: slice, generated: float) -> Tensor:
+    mask, old = _mask(vector)[part], vector.tensor("old_per_token_logps")[part]
+    ref = vector.tensor("ref_per_token_logps")[part] if vector.has("ref_per_token_logps") else old
+    slots = algorithm(
+        ratio=RATIOS[config.get("importance_sampling_level", "token")], surrogate=_surrogate(config),
+        aggregate=_aggregate(config, mask, generated), kl=_kl(config),
+    )  # fmt: skip
+    return update(slots, batch(mask, logp_old=old, logp_ref=ref), logp[part], vector.tensor("advantages")[part]).terms.loss
+
+
+# ---------------------------------------------------------------- advantages
+
+
+def group_advantages(vector: Vector) -> dict[str, Any]:
+    rewards = vector.tensor("rewards")
+    rewards = rewards if rewards.dim() > 1 else rewards.unsqueeze(-1)
+    group = torch.arange(len(rewards)) // vector.config["num_generations"]
+    return vector.each_case(lambda _, config: _advantage_case(rewards, vector.inputs, config, group))
+
+
+def weighted_rewards(rewards: Tensor, weights: Any) -> Tensor:
+    """Sum over reward functions [B, F] -> [B], NaN left out, NaN for a row that no function scored. Weights: float32."""
+    weight = torch.ones(rewards.shape[-1]) if weights is None else as_tensor(weights, torch.float32)
+    return (rewards * weight).nansum(-1).masked_fill(rewards.isnan().all(-1), torch.nan)
+
+
+def _advantage_case(rewards: Tensor, inputs: dict[str, Any], config: dict[str, Any], group: Tensor) -> dict[str, Any]:
+    weights = config.get("reward_weights") or inputs.get("reward_weights")
+    score, everybody = weighted_rewards(rewards, weights), torch.zeros_like(group)
+    scaled: dict[str, Any] = {"eps": config.get("epsilon_std", 1e-4), "ddof": 1, "flat": "as_written"}
+    scale = {"group": "std", True: "std", False: "none"}.get(config.get("scale_rewards", "group"))
+    scale = scale or config["scale_rewards"]
+    spread_over = everybody if scale == "batch" else group
+    if config.get("multi_objective_aggregation") == "normalize_then_sum":
+        each = [GroupRelative(**scaled).of_scores(column, group)[2] for column in rewards.unbind(-1)]
+        total = weighted_rewards(torch.stack(each, dim=-1), weights).masked_fill(score.isnan(), torch.nan)
+        advantages, spread_over, checked = GroupRelative(**scaled).of_scores(total, everybody)[2], everybody, total
+    else:
+        advantages, checked = GroupRelative(**scaled, scale=scale).of_scores(score, group)[2], score
+    return {
+        "advantages": advantages,
+        "frac_reward_zero_std": Got(zero_std(checked, spread_over).double().mean(), rtol=INDICATOR_RTOL),
+        "reward": score.nanmean(),
+        "reward_std": nan_std(score),
+    }
+
+
+def nan_std(score: Tensor) -> Tensor:
+    """Standard deviation (ddof 1) of the scored rows; NaN for fewer than two."""
+    return score[~score.isnan()].std()
+
+
+def zero_std(score: Tensor, group: Tensor) -> Tensor:
+    """TRL's flag for rows of groups that teach nothing: std within 1e-8 of 0; unset where fewer than two are scored."""
+    scale = GroupRelative(eps=0.0, flat="as_written").of_scores(score, group)[1]
+    return (scale <= 1e-8) & (group_sum((~score.isnan()).double(), group) > 1)
+
+
+# ---------------------------------------------------------------- the sampler's weights, log-probabilities
+
+
+def vllm_importance_sampling(vector: Vector) -> dict[str, Any]:
+    return vector.each_case(_sampling_case)
+
+
+def _sampling_case(vector: Vector, config: dict[str, Any]) -> dict[str, Any]:
+    train, rollout, mask = vector.tensor("train_old_logps"), vector.tensor("sampling_logps"), _mask(vector)
+    level, _, action = config["mode"].partition("_")
+    low, high = config.get("min") or 0.0, config.get("max", 3.0)
+    high = 1e300 if high is None else high
+    slot: CorrectionSlot = TruncatedIs(level=level, low=low, cap=high)
+    slot = slot if action == "truncate" else MaskedIs(level=level, low=low, high=high)
+    weights = slot(train, rollout, mask)
+    if level == "sequence":
+        weights = weights.gather(-1, mask.long().argmax(-1, keepdim=True))
+    used = weights.flatten() if level == "sequence" else weights[mask]
+    gap = (train - rollout).abs()[mask & ~rollout.isnan()]
+    names = ("sampling_logp_difference/mean", "sampling_logp_difference/max", *(
+        f"importance_sampling_ratio/{n}" for n in ("min", "mean", "max")
+    ))  # fmt: skip
+    values = [f(x) if len(x) else 0.0 for x, f in (
+        (gap, torch.mean), (gap, torch.max), (used, torch.min), (used, torch.mean), (used, torch.max)
+    )]  # fmt: skip
+    metrics = {f"sampling/{name}": value for name, value in zip(names, values, strict=True)}
+    return {"importance_sampling_ratio": weights, "metrics": metrics}
+
+
+def logps_entropy(vector: Vector) -> dict[str, Any]:
+    logits, ids = vector.leaf("logits"), torch.tensor(vector.inputs["ids"])
+    policy = categorical(logits / vector.config.get("temperature", 1.0))
+    logp, entropy = policy.log_prob(ids), policy.entropy()
+    if vector.has("row_mask"):
+        logp, entropy = (masked.fill(x, vector.mask("row_mask")) for x in (logp, entropy))
+    return {
+        "logps": logp,
+        "entropy": entropy,
+        "grad_logits_of_sum_logps": gradient(logp.sum(), logits),
+        "grad_logits_of_sum_entropy": gradient(entropy.sum(), logits),
+    }
+
+
+OPS: dict[str, Callable[[Vector], dict[str, Any]]] = {
+    "trl.grpo_loss": grpo_loss,
+    "trl.gspo_loss": grpo_loss,
+    "trl.variant_loss": grpo_loss,
+    "trl.gmpo_loss": gmpo_loss,
+    "trl.grpo_loss_accumulation": grpo_loss_accumulation,
+    "trl.group_advantages": group_advantages,
+    "trl.vllm_importance_sampling": vllm_importance_sampling,
+    "trl.logps_entropy": logps_entropy,
+}
