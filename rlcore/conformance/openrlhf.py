@@ -22,7 +22,18 @@ from rlcore.conformance.report import Got
 from rlcore.conformance.vector import Vector
 from rlcore.correction import CorrectionSlot, GatedIs, MaskedIs, TruncatedIs, log_mismatch
 from rlcore.critic import ValueClipMax, ValueMse
-from rlcore.kl import K1, K2, K3, AsWritten, GradientOfK2, KlGradient, KlInReward, Pair, RatioWeightedK2
+from rlcore.kl import (
+    K1,
+    K2,
+    K3,
+    AsWritten,
+    Estimator,
+    GradientOfK2,
+    KlGradient,
+    KlInReward,
+    Pair,
+    RatioWeightedK2,
+)
 from rlcore.ratios import SequenceRatio, TokenRatio
 from rlcore.shaping import ClipReward
 from rlcore.surrogates import DualClip, PpoClip
@@ -84,8 +95,8 @@ def _correction(kwargs: dict[str, Any], *, clip: bool | None = None) -> Correcti
         return GatedIs(statistic=statistic, unit="token" if token else "sequence_mean", low=low, high=high)
     if token:
         return MaskedIs(low=low, high=high)
-    band = {"low": -math.log(high), "high": -math.log(low) if low > 0 else None}  # k1 is minus the log of the ratio
-    return GatedIs(statistic="k1", unit="sequence_mean", **band)
+    lowest = -math.log(low) if low > 0 else None
+    return GatedIs(statistic="k1", unit="sequence_mean", low=-math.log(high), high=lowest)  # k1 = -log ratio
 
 
 def _filtered(kwargs: dict[str, Any], old: Tensor, rollout: Tensor, mask: Tensor) -> Got:
@@ -109,7 +120,7 @@ def value_loss(vector: Vector) -> dict[str, Any]:
     return found
 
 
-ESTIMATORS = {"k1": K1(value_clamp=10), "k2": K2(value_clamp=10), "k3": K3(log_clamp=10, value_clamp=10)}
+ESTIMATORS: dict[str, Estimator] = {"k1": K1(value_clamp=10), "k2": K2(value_clamp=10), "k3": K3(log_clamp=10, value_clamp=10)}
 
 
 def approx_kl(vector: Vector) -> dict[str, Any]:

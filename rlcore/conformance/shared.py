@@ -73,7 +73,8 @@ def cross_library(vector: Vector) -> dict[str, Any]:
 
 def _one(vector: Vector, label: str, library: str) -> dict[str, Any]:
     logp, mask = vector.leaf("log_prob"), vector.mask("response_mask")
-    ratio, surrogate, weight = _slots(vector, *label.split("|"), library)
+    objective, _, reduction = label.partition("|")
+    ratio, surrogate, weight = _slots(vector, objective, reduction, library)
     slots = algorithm(ratio=ratio, surrogate=surrogate, aggregate=weight)
     old = vector.tensor("old_log_prob")
     done = update(slots, batch(mask, logp_old=old), logp, vector.tensor("sequence_advantages"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from rlcore.aggregation import AggregateSlot, ConstantLength, SequenceMean, Sequ
 from rlcore.conformance.compose import INDICATOR_RTOL, Update, algorithm, batch, gradient, sampler, update
 from rlcore.conformance.report import Got
 from rlcore.conformance.vector import Vector, as_tensor
-from rlcore.correction import CorrectionSlot, MaskedIs, PlainIs, TruncatedIs, mismatch
+from rlcore.correction import CorrectionSlot, MaskedIs, PlainIs, TruncatedIs
 from rlcore.gates import GateSlot, OffPolicyRows, TopEntropy
 from rlcore.groups import group_sum
 from rlcore.kl import K3, AsWritten, KlInLoss, KlSlot, NoKl, RatioCorrected
@@ -53,10 +53,12 @@ def _surrogate(config: dict[str, Any]) -> SurrogateSlot:
         return Sapo(tau_pos=_single(plus), tau_neg=_single(minus))
     if kind == "vespo":
         defaults = {"k_pos": 2.0, "lambda_pos": 3.0, "k_neg": 3.0, "lambda_neg": 2.0}
-        given = {n.replace("lambda", "lam"): _single(config.get(f"vespo_{n}", x)) for n, x in defaults.items()}
-        return Vespo(**given)
-    eps = {"eps_low": min(low, 1.0), "eps_high": high}  # a lower bound below 0 is no bound: ratios are positive
-    return PpoClip(**eps) if config.get("delta") is None else TwoSidedClip(**eps, delta=config["delta"])
+        k_pos, lam_pos, k_neg, lam_neg = (_single(config.get(f"vespo_{n}", x)) for n, x in defaults.items())
+        return Vespo(k_pos=k_pos, lam_pos=lam_pos, k_neg=k_neg, lam_neg=lam_neg)
+    low = min(low, 1.0)  # a lower bound below 0 is no bound: ratios are positive
+    if config.get("delta") is None:
+        return PpoClip(eps_low=low, eps_high=high)
+    return TwoSidedClip(eps_low=low, eps_high=high, delta=config["delta"])
 
 
 def _aggregate(config: dict[str, Any], mask: Tensor, generated: float) -> AggregateSlot:
@@ -270,12 +272,16 @@ def weighted_rewards(rewards: Tensor, weights: Any) -> Tensor:
     return (rewards * weight).nansum(-1).masked_fill(rewards.isnan().all(-1), torch.nan)
 
 
+SCALES: dict[Any, Literal["std", "batch", "none"]] = {
+    "group": "std", True: "std", "batch": "batch", "none": "none", False: "none"
+}  # fmt: skip
+
+
 def _advantage_case(rewards: Tensor, inputs: dict[str, Any], config: dict[str, Any], group: Tensor) -> dict[str, Any]:
     weights = config.get("reward_weights") or inputs.get("reward_weights")
     score, everybody = weighted_rewards(rewards, weights), torch.zeros_like(group)
     scaled: dict[str, Any] = {"eps": config.get("epsilon_std", 1e-4), "ddof": 1, "flat": "as_written"}
-    scale = {"group": "std", True: "std", False: "none"}.get(config.get("scale_rewards", "group"))
-    scale = scale or config["scale_rewards"]
+    scale = SCALES[config.get("scale_rewards", "group")]
     spread_over = everybody if scale == "batch" else group
     if config.get("multi_objective_aggregation") == "normalize_then_sum":
         each = [GroupRelative(**scaled).of_scores(column, group)[2] for column in rewards.unbind(-1)]

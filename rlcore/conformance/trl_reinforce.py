@@ -95,7 +95,7 @@ def _row_votes(low: Tensor, high: Tensor) -> dict[str, Got]:
 def ppo_step(vector: Vector) -> dict[str, Any]:
     config = vector.config
     last = torch.tensor(vector.inputs["sequence_lengths_index_of_last_token"]).unsqueeze(-1)
-    old, ref, raw = (vector.tensor(name) for name in ("logprobs", "ref_logprobs", "values_raw"))
+    old, raw = vector.tensor("logprobs"), vector.tensor("values_raw")
     position = torch.arange(old.shape[-1])
     spoken, valued = position <= last, position <= last + 1  # the critic also sees the step after the last token
     value_old = masked.fill(raw, valued)

@@ -24,8 +24,19 @@ from rlcore.conformance.vector import Vector
 from rlcore.correction import GatedIs, MaskedIs, PlainIs, TruncatedIs, Unit, divergence, log_mismatch
 from rlcore.critic import ValueClipMax, value_clipped
 from rlcore.kl import (
-    K1, K2, K3, AbsLogRatio, AdaptiveBeta, AsWritten, FixedBeta, GradientOfK2, KlInReward, Pair, kl_reward_term,
-)  # fmt: skip
+    K1,
+    K2,
+    K3,
+    AbsLogRatio,
+    AdaptiveBeta,
+    AsWritten,
+    Estimator,
+    FixedBeta,
+    GradientOfK2,
+    KlInReward,
+    Pair,
+    kl_reward_term,
+)
 from rlcore.policies.heads import categorical
 from rlcore.ratios import RatioSlot, SequenceTokenRatio, TokenRatio
 from rlcore.surrogates import Cispo, DualClip, Gmpo, PpoClip, Sapo, SurrogateSlot
@@ -96,8 +107,7 @@ def _policy_loss(mode: str) -> Callable[[Vector], dict[str, Any]]:
         weight = {"sapo": aggregate("seq-mean-token-mean", config), "geo_mean": ALL_ROWS}.get(mode, weight)
         rollout, slots = batch(mask, logp_old=old), {}
         if vector.has("rollout_is_weights"):
-            level = "sequence_mean" if mode == "geo_mean" else "token"
-            slots = {"correction": PlainIs(level=level)}
+            slots = {"correction": PlainIs(level="sequence_mean" if mode == "geo_mean" else "token")}
             rollout = batch(mask, logp_old=old, logp_rollout=_sampler(vector, old, mask, mode))
         done = update(
             algorithm(ratio=ratio, surrogate=surrogate, aggregate=weight, **slots),
@@ -194,13 +204,14 @@ def gae(vector: Vector) -> dict[str, Any]:
 
 
 def value_loss(vector: Vector) -> dict[str, Any]:
-    mask, old, returns = vector.mask("response_mask"), vector.tensor("values_old"), vector.tensor("returns")
+    mask = vector.mask("response_mask")
+    old, returns = (masked.fill(vector.tensor(name), mask) for name in ("values_old", "returns"))
     critic, found = ValueClipMax(coef=1.0, eps_value=vector.config["cliprange_value"]), {}
     for label in vector.outputs:
         mode, settings = _labelled(label)
         value = vector.leaf("vpreds")
         weight = aggregate(mode, vector.config | settings)(mask, value)
-        loss = critic(*(masked.fill(x, mask) for x in (value, old, returns)), weight)
+        loss = critic(masked.fill(value, mask), old, returns, weight)
         clipped = value_clipped(value, old, returns, eps_value=critic.eps_value)
         found[label] = {
             "vf_loss": loss,
@@ -210,7 +221,7 @@ def value_loss(vector: Vector) -> dict[str, Any]:
     return found
 
 
-ESTIMATORS = {
+ESTIMATORS: dict[str, Estimator] = {
     "kl": K1(), "k1": K1(), "abs": AbsLogRatio(), "mse": K2(), "k2": K2(),
     "low_var_kl": K3(log_clamp=20, value_clamp=10), "k3": K3(log_clamp=20, value_clamp=10),
 }  # fmt: skip
@@ -265,7 +276,7 @@ def rollout_correction(vector: Vector) -> dict[str, Any]:
     for label in vector.outputs:
         kind, *rest = label.split("|")
         if kind == "reject":
-            found[label] = _rejected(*rest, train, rollout, mask)
+            found[label] = _rejected(rest[0], rest[1], train, rollout, mask)
         elif kind == "offpolicy_metrics":
             found[label] = _off_policy(train, rollout, mask)
         else:
