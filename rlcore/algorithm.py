@@ -27,6 +27,8 @@ from rlcore.rollout import Rollout
 from rlcore.shaping import KeepAll, PlainReward, SelectSlot, ShapingSlot
 from rlcore.surrogates import Surrogate, SurrogateSlot
 
+TOKEN_MEAN = TokenMean()
+
 
 class Algorithm(Value):
     """One value per slot. Prints, compares, hashes, serialises; says nothing about data, model or optimiser.
@@ -74,9 +76,9 @@ class PolicyOutput:
 class LossTerms:
     """Every intermediate of one loss: scalars are [...], the rest [..., B, T].
 
-    loss = policy_loss + kl_loss - entropy_bonus + value_loss, each already weighted. `kl` is k without beta;
-    `objective` is the bracket of the equation, a record without gradient; `weight` is w; `token_weight` is 1 / N on
-    valid tokens, what the critic and the metrics are averaged with; `correction` is g * c.
+    loss = policy_loss + kl_loss - entropy_bonus + value_loss, each already weighted. `weight` is w; `token_weight` is
+    1 / N on valid tokens, what the critic and the metrics are averaged with; `correction` is g * c, None where it is 1
+    everywhere; `kl` is k without beta, None without a KL in the loss.
     """
 
     loss: Tensor
@@ -87,11 +89,10 @@ class LossTerms:
     ratio: Ratio
     surrogate: Surrogate
     advantages: Tensor
-    kl: Tensor
     weight: Tensor
     token_weight: Tensor
-    correction: Tensor
-    objective: Tensor
+    correction: Tensor | None
+    kl: Tensor | None
 
 
 def shaped_reward(algorithm: Algorithm, rollout: Rollout, kl_beta: float) -> Tensor:
@@ -111,44 +112,45 @@ def policy_loss(
     now, rollout, advantages: [..., B, T] each, of the same rows. kl_beta: the coefficient in force, which a controller
     may have moved away from `algorithm.kl.kl_beta`. Returns all terms; `terms.loss` is to be minimised.
     """
-    mask = rollout.mask
+    mask, beta, eta = rollout.mask, kl_beta, algorithm.entropy_coef
     logp, gain = masked.fill(now.logp, mask), masked.fill(advantages.advantages, mask)
-    weight, token_weight = algorithm.aggregate(mask, logp), TokenMean()(mask, logp)
+    weight = algorithm.aggregate(mask, logp)
+    token_weight = weight if algorithm.aggregate == TOKEN_MEAN else TOKEN_MEAN(mask, logp)
     ratio = algorithm.ratio(logp, rollout.logp_old, mask)
     surrogate = algorithm.surrogate(ratio, gain, logp, mask)
     correction = _correction(algorithm, logp, now.entropy, gain, rollout)
-    policy = -masked.weighted(surrogate.objective, correction * weight)
-    objective = (correction * surrogate.objective).detach()
-    loss, zero = policy, torch.zeros_like(policy)
-
-    kl, kl_loss = torch.zeros_like(objective), zero
+    pushed = weight if correction is None else weight * correction
+    loss = policy = -masked.weighted(surrogate.objective, pushed)
+    kl_loss = entropy_bonus = value_loss = torch.zeros_like(policy)
+    kl = None
     if isinstance(algorithm.kl, KlInLoss):
         pair = Pair(logp, rollout.logp_ref, now.dist, rollout.dist_ref)
         kl = kl_loss_term(algorithm.kl, pair, ratio, mask)
-        kl_loss = kl_beta * masked.weighted(kl, weight)
-        objective, loss = objective - kl_beta * kl.detach(), loss + kl_loss
-    entropy_bonus = zero
-    if algorithm.entropy_coef > 0:
-        entropy = masked.fill(now.entropy, mask)
+        kl_loss = beta * masked.weighted(kl, weight)
+        loss = loss + kl_loss
+    if eta > 0:
         spread = weight if algorithm.entropy_aggregate is None else algorithm.entropy_aggregate(mask, logp)
-        entropy_bonus = algorithm.entropy_coef * masked.weighted(entropy, spread)
-        objective, loss = objective + algorithm.entropy_coef * entropy.detach(), loss - entropy_bonus
-    value_loss = zero
+        entropy_bonus = eta * masked.weighted(masked.fill(now.entropy, mask), spread)
+        loss = loss - entropy_bonus
     if not isinstance(algorithm.critic, NoCritic):
         seen = (masked.fill(x, mask) for x in (now.value, rollout.value_old, advantages.returns))
         value_loss = algorithm.critic(*seen, token_weight)
         loss = loss + value_loss
     return LossTerms(
-        loss, policy, kl_loss, entropy_bonus, value_loss,
-        ratio, surrogate, gain, kl, weight, token_weight, correction, objective,
-    )  # fmt: skip
+        loss, policy, kl_loss, entropy_bonus, value_loss, ratio, surrogate, gain, weight, token_weight, correction, kl
+    )
 
 
-def _correction(algorithm: Algorithm, logp: Tensor, entropy: Tensor, advantages: Tensor, rollout: Rollout) -> Tensor:
-    """g * c per token, without gradient: who may push, and by how much the sampler's mismatch is corrected."""
+def _correction(
+    algorithm: Algorithm, logp: Tensor, entropy: Tensor, advantages: Tensor, rollout: Rollout
+) -> Tensor | None:
+    """g * c per token, without gradient: who may push, and by how much the sampler's mismatch is corrected.
+
+    None where both are 1 everywhere.
+    """
     trusted = isinstance(algorithm.correction, NoCorrection) or rollout.logp_rollout is None
     if trusted and isinstance(algorithm.gate, AllTokens):
-        return torch.ones_like(logp)
+        return None
     mask = rollout.mask
     old = masked.fill(rollout.logp_old, mask)
     sampler = old if rollout.logp_rollout is None else masked.fill(rollout.logp_rollout, mask)

@@ -23,14 +23,13 @@ from rlcore.config import RunConfig
 from rlcore.envs import Plan
 from rlcore.envs.protocol import Carry, Dice
 from rlcore.kl import NoKl
-from rlcore.metrics import OF_AN_UPDATE, rollout_metrics
+from rlcore.metrics import rollout_metrics
 from rlcore.records import StepRecord
 from rlcore.rng import generator
 from rlcore.rollout import Rollout
 from rlcore.state import (
     TrainState,
     beta_in_force,
-    diverged,
     has_critic,
     init,
     with_critic,
@@ -120,10 +119,6 @@ def _carry(state: TrainState, config: RunConfig) -> Carry:
 
 # ---------------------------------------------------------------- ending
 
-LAST_EPOCH = ("approx_kl", "approx_kl_k1", "kl_ref", "kl_ref_exact", "entropy", "ratio_mean")
-"""Metrics of where the step ended up: averaged over the last epoch only; all others over every update."""
-
-
 def _finish(updates: Updates, carry: Carry, running: Tensor | None) -> tuple[TrainState, dict[str, float]]:
     """The state after the step and its metrics: means over updates, over the last epoch, or extremes (see glossary)."""
     state, config, batch = updates.start, updates.config, updates.batch
@@ -132,40 +127,17 @@ def _finish(updates: Updates, carry: Carry, running: Tensor | None) -> tuple[Tra
     if updates.critic:
         old, returns = batch.rollout.value_old, batch.advantages.returns
         found["explained_variance"] = explained_variance(old, returns, batch.rollout.mask)
-    metrics = {name: float(x) for name, x in found.items()} | _over_updates(updates)
-    metrics |= {"lr": updates.lr, "kl_beta": updates.kl_beta, "updates": float(len(updates.rows))}
+    metrics = {name: float(x) for name, x in found.items()} | updates.metrics()
+    metrics |= {"lr": updates.lr, "kl_beta": updates.kl_beta, "updates": float(updates.count)}
     still_open, ended = _episodes(batch.collected, running)
     metrics["episode_return"] = float(ended.mean()) if len(ended) else math.nan
     beta = _controlled(state, config, metrics, batch)
     reference = updates.theta if _renews(config, state.step) else state.theta_ref
     after = replace(
-        state, step=state.step + 1, theta=updates.theta.detach(), theta_ref=reference, moments=updates.moments,
+        state, step=state.step + 1, theta=updates.theta, theta_ref=reference, moments=updates.moments,
         kl_beta=beta, kl_set=config.algorithm.kl.kl_beta, carry=carry, running=None if carry is None else still_open,
     )  # fmt: skip
     return after, metrics
-
-
-def _over_updates(updates: Updates) -> dict[str, float]:
-    """The updates' metrics in one number each; NaN where there was no update. Raises Diverged where one is not finite."""
-    if not updates.rows:
-        return dict.fromkeys(OF_AN_UPDATE, math.nan)
-    names, table = updates.names, torch.stack(updates.rows).double().numpy()
-    _refuse_non_finite(updates.start.step, names, table, updates.theta)
-    last = table[np.array(updates.epochs) == updates.epochs[-1]].mean(0)
-    reduced = dict(zip(names, table.mean(0).tolist(), strict=True))
-    reduced |= {name: float(x) for name, x in zip(names, last, strict=True) if name in LAST_EPOCH}
-    extremes = {"ratio_min": table.min(0), "ratio_max": table.max(0)}
-    return reduced | {name: float(x[names.index(name)]) for name, x in extremes.items()}
-
-
-def _refuse_non_finite(step: int, names: tuple[str, ...], table: np.ndarray, theta: Tensor) -> None:
-    good = np.isfinite(table)
-    if good.all() and bool(torch.isfinite(theta).all()):
-        return
-    blame = {"ratio_max": "ratio", "kl_ref": "kl", "value_loss": "value", "loss": "loss", "grad_norm": "gradient"}
-    first = int(np.argmin(good.all(axis=1))) if not good.all() else 0
-    terms = [term for name, term in blame.items() if name in names and not good[first, names.index(name)]]
-    raise diverged(step, terms[0] if terms else "parameters")
 
 
 def _episodes(rollout: Rollout, running: Tensor | None) -> tuple[Tensor, np.ndarray]:

@@ -32,7 +32,7 @@ class Ratio:
 
 def token_log_ratio(logp_new: Tensor, logp_old: Tensor, mask: Tensor) -> Tensor:
     """logp_new - logp_old on valid tokens, 0 elsewhere: [..., B, T]."""
-    return masked.fill(logp_new, mask) - masked.fill(logp_old, mask)
+    return masked.fill(logp_new - logp_old, mask)
 
 
 class TokenRatio(Value):

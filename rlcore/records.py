@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rlcore import masked
 from rlcore.advantages import Advantages
-from rlcore.algorithm import LossTerms
+from rlcore.algorithm import LossTerms, PolicyOutput
 from rlcore.rollout import Rollout
 
 if TYPE_CHECKING:
@@ -132,24 +133,23 @@ class StepRecord:
 
 
 def update_trace(
-    terms: LossTerms, advantages: Advantages, rollout: Rollout, *, now: Any, place: tuple[int, int], rows: Tensor,
-    grad_logp: Tensor, scalars: Mapping[str, float], grad_by_part: Mapping[str, float],
+    terms: LossTerms, advantages: Advantages, rollout: Rollout, *, now: PolicyOutput, place: tuple[int, int],
+    rows: Tensor, grad_logp: Tensor, scalars: Mapping[str, float], grad_by_part: Mapping[str, float],
+    entropy_coef: float,
 ) -> UpdateTrace:  # fmt: skip
     """Freeze one optimiser step's terms."""
     s, r = terms.surrogate, terms.ratio
+    correction = torch.ones_like(r.ratio) if terms.correction is None else terms.correction
+    kl = torch.zeros_like(r.ratio) if terms.kl is None else terms.kl
+    bracket = correction * s.objective - scalars["kl_beta"] * kl + entropy_coef * masked.fill(now.entropy, rollout.mask)
     tensors = {
         "rows": rows, "mask": rollout.mask, "logp_new": now.logp, "logp_old": rollout.logp_old, "entropy": now.entropy,
         "value_new": now.value, "advantages": terms.advantages, "returns": advantages.returns,
         "log_ratio": r.log_ratio, "ratio": r.ratio, "token_log_ratio": r.token_log_ratio, "unclipped": s.unclipped,
         "gain": s.objective, "outside": s.outside, "dead_low": s.dead_low, "dead_high": s.dead_high,
-        "dead_dual": s.dead_dual, "kl": terms.kl, "weight": terms.weight, "correction": terms.correction,
-        "objective": terms.objective, "grad_logp": grad_logp,
+        "dead_dual": s.dead_dual, "kl": kl, "weight": terms.weight, "correction": correction, "objective": bracket,
+        "grad_logp": grad_logp,
     }  # fmt: skip
     frozen: dict[str, Any] = {name: freeze(x) for name, x in tensors.items()}
     losses = {n: float(getattr(terms, n)) for n in ("loss", "policy_loss", "kl_loss", "entropy_bonus", "value_loss")}
     return UpdateTrace(epoch=place[0], minibatch=place[1], grad_by_part=dict(grad_by_part), **frozen, **losses, **scalars)
-
-
-def finite(x: Tensor) -> bool:
-    """True where every number is finite."""
-    return bool(torch.isfinite(x).all())

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,10 +15,19 @@ from torch import Tensor
 
 from rlcore import masked
 from rlcore.advantages import Advantages, whitened
-from rlcore.algorithm import LossTerms, policy_loss, shaped_reward
+from rlcore.algorithm import LossTerms, PolicyOutput, policy_loss, shaped_reward
 from rlcore.config import EpochKlStop, MinibatchKlStop, RunConfig
 from rlcore.envs.protocol import Dice
-from rlcore.metrics import approx_kl_tokens, update_metrics
+from rlcore.metrics import (
+    LOSSES,
+    OF_AN_UPDATE,
+    Seen,
+    approx_kl_tokens,
+    clip_metrics,
+    drift_metrics,
+    joined,
+    seen,
+)
 from rlcore.optim import clip_by_global_norm
 from rlcore.records import StepTrace, UpdateTrace, arrays, freeze, update_trace
 from rlcore.rollout import Rollout, cut, take
@@ -91,15 +101,27 @@ def pieces(config: RunConfig, batch: Prepared, dice: Dice, epoch: int) -> Iterat
     if rows == 0:
         return
     if count == 1:
-        yield Piece(torch.arange(rows), batch.rollout, batch.advantages)
+        yield Piece(torch.arange(rows), batch.rollout, _whitened(config, batch.advantages, batch.rollout.mask, 1))
         return
     order = torch.from_numpy(dice("shuffle", epoch).permutation(rows))
     rollout, advantages = take(batch.rollout, order), batch.advantages.each(lambda x: x.index_select(0, order))
+    even = rows % count == 0
+    if even:
+        advantages = _whitened(config, advantages, rollout.mask, count)
     edges = [round(i * rows / count) for i in range(count + 1)]
     for start, stop in zip(edges, edges[1:], strict=False):
-        if stop > start:
-            part = slice(start, stop)
-            yield Piece(order[part], cut(rollout, start, stop), advantages.each(operator.itemgetter(part)))
+        piece = Piece(order[start:stop], cut(rollout, start, stop), advantages.each(operator.itemgetter(slice(start, stop))))
+        yield piece if even else replace(piece, advantages=_whitened(config, piece.advantages, piece.rollout.mask, 1))
+
+
+def _whitened(config: RunConfig, advantages: Advantages, mask: Tensor, parts: int) -> Advantages:
+    """Advantages whitened within each of `parts` equal runs of rows, where the recipe whitens by minibatch."""
+    whiten = config.algorithm.whiten
+    if whiten.scope != "minibatch":
+        return advantages
+    split = (parts, -1, mask.shape[-1])
+    values = whiten(advantages.advantages.view(split), mask.view(split)).view(mask.shape)
+    return replace(advantages, advantages=values)
 
 
 class Updates:
@@ -107,13 +129,13 @@ class Updates:
 
     def __init__(self, state: TrainState, config: RunConfig, batch: Prepared, trace: bool) -> None:
         self.start, self.config, self.batch, self.trace = state, config, batch, trace
-        self.theta, self.moments = state.theta, state.moments
+        self.theta, self.moments = state.theta.clone(), state.moments
+        self.params = {name: part.requires_grad_() for name, part in state.layout.parts(self.theta).items()}
         self.critic = config.algorithm.needs_critic
         self.lr = config.optim.lr * config.optim.schedule(state.step)
         self.kl_beta = beta_in_force(state, config)
-        self.rows: list[Tensor] = []
-        self.names: tuple[str, ...] = ()
-        self.epochs: list[int] = []
+        self.seen: list[list[Seen]] = []
+        self.scalars: list[Tensor] = []
         self.traces: list[UpdateTrace] = []
         self.halted = False
 
@@ -122,41 +144,68 @@ class Updates:
         if self.halted:
             return False
         rollout, advantages = piece.rollout, piece.advantages
-        if self.config.algorithm.whiten.scope == "minibatch":
-            advantages = whitened(advantages, self.config.algorithm.whiten, rollout.mask)
-        theta = self.theta.detach().requires_grad_()
-        now = self.config.policy.evaluate(self.start.layout.parts(theta), rollout, critic=self.critic)
+        now = self.config.policy.evaluate(self.params, rollout, critic=self.critic)
         terms = policy_loss(self.config.algorithm, now, rollout, advantages, self.kl_beta)
         if self._too_far(terms, rollout):
             self.halted = True
             return False
-        asked = (theta, now.logp) if self.trace else (theta,)
-        grad, *of_logp = torch.autograd.grad(terms.loss, asked)
+        asked = [*self.params.values(), now.logp] if self.trace else list(self.params.values())
+        grads = torch.autograd.grad(terms.loss, asked, materialize_grads=True)
+        grad = torch.cat([g.reshape(-1) for g in grads[: len(self.params)]])
         clipped, norm = clip_by_global_norm(grad, self.config.optim.max_grad_norm)
         updated, self.moments = self.config.optim(self.theta, clipped, self.moments, lr=self.lr)
-        moved = torch.linalg.vector_norm(updated - self.theta, dim=-1)
-        found = update_metrics(terms, now, rollout) | {"grad_norm": norm, "update_norm": moved}
-        self.names = tuple(found)
-        self.rows.append(torch.stack(list(found.values())))
-        self.epochs.append(epoch)
+        self._note(epoch, terms, now, rollout, norm)
         if self.trace:
-            scalars = {"grad_norm": norm, "update_norm": moved, "lr": self.lr, "kl_beta": self.kl_beta}
+            moved = float(torch.linalg.vector_norm(updated - self.theta))
+            scalars = {"grad_norm": float(norm), "update_norm": moved, "lr": self.lr, "kl_beta": self.kl_beta}
             by_part = {name: float(g.norm()) for name, g in self.start.layout.parts(grad).items()}
             self.traces.append(
                 update_trace(
                     terms, advantages, rollout, now=now, place=(epoch, minibatch), rows=piece.rows,
-                    grad_logp=of_logp[0], scalars={n: float(x) for n, x in scalars.items()}, grad_by_part=by_part,
+                    grad_logp=grads[-1], scalars=scalars, grad_by_part=by_part, entropy_coef=self._entropy_coef,
                 )
             )  # fmt: skip
-        self.theta = updated
+        self.theta.copy_(updated)
         return True
+
+    @property
+    def _entropy_coef(self) -> float:
+        return self.config.algorithm.entropy_coef
+
+    @property
+    def count(self) -> int:
+        """Optimiser steps run so far."""
+        return len(self.scalars)
 
     def stopped(self) -> bool:
         """True where no further epoch is to be run."""
         rule = self.config.batch.early_stop
-        if isinstance(rule, EpochKlStop) and self.rows:
-            return bool(self.rows[-1][self.names.index("approx_kl")] > rule.target)
+        if isinstance(rule, EpochKlStop) and self.seen:
+            return bool(drift_metrics(self.seen[-1][-1])["approx_kl"] > rule.target)
         return self.halted
+
+    def metrics(self) -> dict[str, float]:
+        """All optimiser steps in one number each: losses, gradient norm and clip fractions as means over them, ratio
+        extremes over all of them, drift (KLs, entropy) over the last epoch; NaN where there was none. Raises Diverged
+        where one is not finite.
+        """
+        if not self.scalars:
+            return dict.fromkeys(OF_AN_UPDATE, math.nan)
+        table = torch.stack(self.scalars)
+        refuse_non_finite(self.start.step, table, self.theta)
+        losses = dict(zip(SCALARS, table.mean(0), strict=True))
+        clips = clip_metrics(self.config.algorithm.surrogate, joined([s for epoch in self.seen for s in epoch]))
+        found = losses | clips | drift_metrics(joined(self.seen[-1]))
+        return {name: float(x) for name, x in found.items()}
+
+    def _note(self, epoch: int, terms: LossTerms, now: PolicyOutput, rollout: Rollout, norm: Tensor) -> None:
+        """Keep what the metrics need; distributions of the last epoch only."""
+        if len(self.seen) <= epoch:
+            if self.seen:
+                self.seen[-1] = [replace(s, dist_new=None, dist_ref=None) for s in self.seen[-1]]
+            self.seen.append([])
+        self.seen[-1].append(seen(terms, now, rollout))
+        self.scalars.append(torch.stack([*(getattr(terms, name).detach() for name in LOSSES), norm]))
 
     def _too_far(self, terms: LossTerms, rollout: Rollout) -> bool:
         rule = self.config.batch.early_stop
@@ -164,3 +213,17 @@ class Updates:
             return False
         log_ratio = terms.ratio.token_log_ratio.detach()
         return bool(masked.mean(approx_kl_tokens(log_ratio), rollout.mask) > 1.5 * rule.target)
+
+
+SCALARS = (*LOSSES, "grad_norm")
+BLAME = {"policy_loss": "ratio", "kl_loss": "kl", "value_loss": "value", "loss": "loss", "grad_norm": "gradient"}
+
+
+def refuse_non_finite(step: int, table: Tensor, theta: Tensor) -> None:
+    """Raise Diverged, naming the first term of the first optimiser step that is not finite: table [updates, SCALARS]."""
+    good = torch.isfinite(table)
+    if bool(good.all()) and bool(torch.isfinite(theta).all()):
+        return
+    bad = (~good).any(1).nonzero()
+    terms = [term for name, term in BLAME.items() if len(bad) and not good[bad[0, 0], SCALARS.index(name)]]
+    raise diverged(step, terms[0] if terms else "parameters")
