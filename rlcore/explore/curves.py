@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rlcore.knobs import Value, knob
 from rlcore.ratios import Ratio, TokenRatio
 from rlcore.records import Array, UpdateTrace, freeze
-from rlcore.surrogates import Clipping, Rule, SurrogateSlot, band
+from rlcore.surrogates import Clipping, PpoClip, Rule, SurrogateSlot, Unclipped, band
 
 
 class ClipWithoutMin(Rule):
@@ -63,10 +64,59 @@ def curve(surrogate: Curved, *, advantage: float, ratio: Array) -> Curve:
     return Curve(surrogate, advantage, freeze(torch.as_tensor(ratio)), *found)
 
 
+def ratio_window(*, eps_low: float, eps_high: float, far: float = 2.0) -> tuple[float, float]:
+    """The range worth drawing: narrow around a narrow band (GSPO's 3e-4), else from near 0 to `far` or beyond the band."""
+    width = max(eps_low, eps_high)
+    if width < 0.05:
+        return 1 - 6 * width, 1 + 6 * width
+    return 0.02, max(far, 1 + 1.6 * eps_high)
+
+
 def ratio_grid(*, low: float, high: float, kinks: tuple[float, ...], points: int = 121) -> Array:
     """Ratios to draw at: evenly spaced, and just before and just after each kink so that a jump is drawn upright."""
     beside = [kink * (1 + side) for kink in kinks for side in (-1e-9, 1e-9) if low < kink < high]
     return np.union1d(np.linspace(low, high, points), np.array(beside))
+
+
+class Token(Value):
+    """One token to take apart: how far it has moved, and what its advantage asks for."""
+
+    kind: Literal["token"] = "token"
+    ratio: float = knob(1.35, "ρ", 1e-6, 20, "how much likelier the new policy makes this token", suggested=(0.05, 4))
+    advantage: float = knob(1.0, "A", -10, 10, "how much better than expected it did", suggested=(-3, 3))
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One token under PPO's clip, term by term: `rho * A`, `clip(rho) * A`, which of the two the min took.
+
+    slope is d objective / d log pi; dead says that a bound removed it, outside that the ratio left the band.
+    """
+
+    ratio: float
+    advantage: float
+    clipped_ratio: float
+    unclipped: float
+    clipped: float
+    objective: float
+    slope: float
+    outside: bool
+    dead: bool
+
+
+def probe(token: Token, *, eps_low: float, eps_high: float) -> Probe:
+    """Take one token apart."""
+    ratio, advantage = token.ratio, token.advantage
+    at = np.array([ratio])
+    clip, band = PpoClip(eps_low=eps_low, eps_high=eps_high), ClipWithoutMin(eps_low=eps_low, eps_high=eps_high)
+    whole, raw, inside, unit = (
+        curve(slot, advantage=a, ratio=at)
+        for slot, a in ((clip, advantage), (Unclipped(), advantage), (band, advantage), (band, 1.0))
+    )
+    return Probe(
+        ratio, advantage, float(unit.objective[0]), float(raw.objective[0]), float(inside.objective[0]),
+        float(whole.objective[0]), float(whole.slope[0]), bool(whole.outside[0]), bool(whole.dead[0]),
+    )  # fmt: skip
 
 
 def _evaluate(surrogate: Curved, log_ratio: Tensor, advantage: Tensor) -> tuple[Array, Array, Array, Array]:

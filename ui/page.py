@@ -1,0 +1,90 @@
+"""The frame of every page that explains: head, sections, interview questions, and waiting for the engine.
+
+    lesson = page.head("surrogate", settings=("eps_low", "eps_high"))
+    section = page.section(lesson)
+    page.engine()
+
+Words come from `assets/lessons`; nothing here computes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+import streamlit as st
+
+from figures.theme import Mode
+from live import warm
+from ui.lesson import Lesson, Section, lesson
+from ui.pages import ROOT
+from ui.refusals import REFUSED, forget, refuse_choice, tell_refusal
+
+SHOW = "show"
+
+
+def head(name: str, *, settings: Iterable[str] = ()) -> Lesson:
+    """Title, what to try and notice, links to the terms; says which parameters of the address are unknown here.
+
+    name      of the lesson file
+    settings  names of the page's own query parameters
+    """
+    words = lesson(name)
+    st.title(words.title)
+    st.markdown(f"**Try first.** {words.try_first}  \n**Notice.** {words.notice}")
+    if words.terms:
+        terms(words.terms)
+    _refuse_unknown(name, {SHOW, *settings})
+    return words
+
+
+def terms(names: Iterable[str]) -> None:
+    """A row of links to glossary entries."""
+    if not (ROOT / "pages/glossary.py").is_file():
+        return
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.caption("Terms:", width="content")
+        for term in names:
+            st.page_link("pages/glossary.py", label=term.replace("_", " "), query_params={"term": term})
+
+
+def section(words: Lesson) -> Section:
+    """Which section of the page is looked at: a choice that stands in the address as `show`; its text is written."""
+    keys = [s.key for s in words.sections]
+    refuse_choice(SHOW, keys)
+    chosen = st.segmented_control(
+        "Section", keys, default=keys[0], required=True, key=SHOW, bind="query-params", label_visibility="collapsed",
+        format_func=lambda key: words.section(key).label, on_change=forget, args=(SHOW,),
+    )  # fmt: skip
+    tell_refusal(SHOW)
+    found = words.section(chosen or keys[0])
+    st.markdown(found.text)
+    return found
+
+
+def questions(part: Section) -> None:
+    """Interview questions that this section answers, closed until somebody has tried."""
+    if part.questions:
+        st.subheader("Say it aloud, then open", divider="gray")
+    for question, answer in part.questions:
+        with st.expander(question):
+            st.markdown(answer)
+
+
+def engine() -> None:
+    """Wait until the engine is imported; the words above it are on the screen meanwhile."""
+    with st.spinner("Starting the engine …"):
+        warm.wait()
+
+
+def mode() -> Mode:
+    """The page's background, as the browser shows it now."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def _refuse_unknown(name: str, known: set[str]) -> None:
+    unknown = [key for key in st.query_params if key not in known]
+    for key in unknown[:5]:
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(sorted(known))}"
+        st.error(f"{key[:60]}: the page {name} has no such setting{hint}", icon=REFUSED)

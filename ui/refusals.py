@@ -1,0 +1,37 @@
+"""What was refused, said beside the control it belongs to, until that control is changed.
+
+Streamlit drops a wrong value of the address silently and removes it; it is read here before the control is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+REFUSED = "⚠️"
+
+
+def note_refusal(key: str, message: str) -> None:
+    """Remember that a control refused something."""
+    st.session_state[f"refused_{key}"] = message
+
+
+def forget(key: str) -> None:
+    """The control was changed: what it refused earlier no longer matters."""
+    st.session_state.pop(f"refused_{key}", None)
+
+
+def tell_refusal(key: str, message: str = "") -> None:
+    """Show `message`, or else what was noted earlier, under the control just made."""
+    found = message or st.session_state.get(f"refused_{key}", "")
+    if found:
+        st.error(found, icon=REFUSED)
+
+
+def refuse_choice(key: str, options: Iterable[str]) -> None:
+    """Note that the address asks for an option that does not exist. Call it before the control is made."""
+    known = [str(option) for option in options]
+    wrong = [value for value in st.query_params.get_all(key) if value not in known]
+    if wrong:
+        note_refusal(key, f"{key}: must be one of {', '.join(known)}, got {wrong[0][:60]!r}")

@@ -1,0 +1,178 @@
+"""The sections of the Clip-and-KL page: controls in, records from `rlcore.explore`, figures out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import streamlit as st
+
+from figures import kl as kl_figures
+from figures import reuse as reuse_figures
+from figures import surrogate as figures
+from rlcore.algorithms import by_key
+from rlcore.config import Batch, EpochKlStop
+from rlcore.explore import curves, estimators, penalty, recorded, reuse
+from rlcore.kl import KlInLoss
+from rlcore.optim import Adam
+from rlcore.records import UpdateTrace
+from rlcore.surrogates import Cispo, DualClip, PpoClip, Sapo, ScoreFunction, Unclipped
+from ui import controls, figure
+
+OVERLAYS = ("dual_clip", "cispo", "sapo", "score_function", "unclipped", "clip_without_min")
+RECIPES = ("grpo", "ppo", "dapo", "gspo", "cispo", "rloo")
+WORLDS = {"gridworld": "Gridworld", "bandit": "Bandit", "contextual": "Contextual bandit"}
+UPDATES = 10
+
+
+def _band() -> tuple[float, float]:
+    low, high = st.columns(2)
+    with low:
+        eps_low = controls.number("eps_low", controls.declared(PpoClip, "eps_low"), 0.2)
+    with high:
+        eps_high = controls.number("eps_high", controls.declared(PpoClip, "eps_high"), 0.2)
+    return eps_low, eps_high
+
+
+def _update() -> UpdateTrace:
+    """Which recorded update is looked at: a preset's run, its step, and the pass over that batch."""
+    with st.expander("Which samples: GRPO on the gridworld by default", icon="🎞️"):
+        recipe = controls.choice("recipe", "Recipe of the run", RECIPES, shown=lambda key: by_key(key).name)
+        env = controls.choice("env", "World", tuple(WORLDS), shown=WORLDS.__getitem__)
+        step = controls.whole("step", controls.counted(0, 30, "training step of the run, from 0"), 0, name="step")
+    about = controls.counted(1, UPDATES, "which pass over the step's batch; before the first, every ratio is 1")
+    update = controls.whole("update", about, UPDATES, name="update on this batch")
+    record = recorded.recorded(recipe, env, steps=step, epochs=UPDATES)
+    assert record.trace is not None
+    return record.trace.updates[update - 1]
+
+
+@st.fragment
+def objective() -> None:
+    """Curves for both signs, with the recorded tokens of each, and one token taken apart."""
+    eps_low, eps_high = _band()
+    chosen = controls.several(
+        "curves", "Compare with", OVERLAYS, default=(), shown=lambda kind: figures.LOOKS[kind][0]
+    )
+    c = 3.0
+    if "dual_clip" in chosen:
+        c = controls.number("dual_clip", controls.declared(DualClip, "c"), 3.0, name="dual clip")
+    update = _update()
+    clip = PpoClip(eps_low=eps_low, eps_high=eps_high)
+    slots = {
+        "dual_clip": DualClip(eps_low=eps_low, eps_high=eps_high, c=c),
+        "cispo": Cispo(eps_low=eps_low, eps_high=eps_high), "sapo": Sapo(), "score_function": ScoreFunction(),
+        "unclipped": Unclipped(), "clip_without_min": curves.ClipWithoutMin(eps_low=eps_low, eps_high=eps_high),
+    }  # fmt: skip
+    low, high = curves.ratio_window(eps_low=eps_low, eps_high=eps_high, far=1.25 * c if "dual_clip" in chosen else 2.0)
+    grid = curves.ratio_grid(low=low, high=high, kinks=(1 - eps_low, 1 + eps_high, c))
+    found = curves.samples(clip, update)
+    for column, advantage in zip(st.columns(2), (1.0, -1.0), strict=True):
+        drawn = [curves.curve(slot, advantage=advantage, ratio=grid) for slot in (clip, *(slots[n] for n in chosen))]
+        with column:
+            plate = figures.objective(drawn, found, eps_low=eps_low, eps_high=eps_high)
+            figure.show(plate, key=f"curve_{advantage:+.0f}")
+    _one_token(eps_low, eps_high)
+
+
+def _one_token(eps_low: float, eps_high: float) -> None:
+    st.subheader("One token, term by term", divider="gray")
+    left, right = st.columns(2)
+    with left:
+        ratio = controls.number("ratio", controls.declared(curves.Token, "ratio"), 1.35, name="ratio")
+    with right:
+        advantage = controls.number("advantage", controls.declared(curves.Token, "advantage"), 1.0, name="advantage")
+    p = curves.probe(curves.Token(ratio=ratio, advantage=advantage), eps_low=eps_low, eps_high=eps_high)
+    st.latex(
+        rf"\min(\,\underbrace{{{p.ratio:.3g} \cdot {p.advantage:.3g}}}_{{\rho A \,=\, {p.unclipped:.4g}}},\;"
+        rf"\underbrace{{{p.clipped_ratio:.4g} \cdot {p.advantage:.3g}}}_{{\mathrm{{clip}}(\rho) A \,=\, {p.clipped:.4g}}}"
+        rf"\,) = {p.objective:.4g}"
+    )
+    where = "outside the band" if p.outside else "inside the band"
+    st.markdown(
+        f"This token is **{where}** and its gradient is **{'zero' if p.dead else 'alive'}**: "
+        f"d objective / d log π = **{p.slope:.4g}**."
+    )
+
+
+@st.fragment
+def gradient() -> None:
+    """The plane of ratio and advantage, both counts, and who logs which."""
+    eps_low, eps_high = _band()
+    found = curves.samples(PpoClip(eps_low=eps_low, eps_high=eps_high), _update())
+    figure.show(figures.plane(found, eps_low=eps_low, eps_high=eps_high), key="plane")
+    left, right = st.columns(2)
+    left.metric("Outside the band", f"{found.outside_fraction:.1%}", border=True)
+    left.caption("`clip_fraction_outside`: CleanRL `losses/clipfrac`, SB3 `train/clip_fraction`")
+    right.metric("Gradient is zero", f"{found.dead_fraction:.1%}", border=True)
+    right.caption("`clip_fraction`: TRL `clip_ratio/region_mean`, verl `actor/pg_clipfrac`, OpenRLHF `ppo_clip_ratio`")
+
+
+@st.fragment
+def epochs() -> None:
+    """Ten updates on one batch: the fan of ratios, then the same under other mechanisms."""
+    eps_low, eps_high = _band()
+    left, middle, right = st.columns(3)
+    with left:
+        lr = controls.number("lr", controls.declared(Adam, "lr", suggested=(1e-3, 1.0)), 0.1, name="learning rate")
+    with middle:
+        count = controls.whole("epochs", controls.declared(Batch, "epochs", suggested=(1, 30)), 10, name="updates")
+    with right:
+        env = controls.choice("env", "World", tuple(WORLDS), default="contextual", shown=WORLDS.__getitem__)
+    with st.expander("What else may hold the ratio", icon="🧲", expanded=True):
+        chosen = controls.several(
+            "mechanisms", "Compare", tuple(reuse.MECHANISMS), default=("clip", "none", "k1", "k3"),
+            shown=lambda name: reuse_figures.LOOKS[name][0],
+        )  # fmt: skip
+        price, stop = st.columns(2)
+        with price:
+            beta = controls.number("kl_beta", controls.declared(KlInLoss, "kl_beta", suggested=(0, 5)), 1.0, step=0.1)
+        with stop:
+            target = controls.number("kl_stop", controls.declared(EpochKlStop, "target", suggested=(1e-3, 1)), 0.015)
+    brakes = reuse.Brakes(eps_low=eps_low, eps_high=eps_high, kl_beta=beta, kl_stop=target)
+    settings = {"env": env, "lr": lr, "epochs": min(count, 100)}
+    clip = reuse.fan("clip", brakes, **settings)
+    figure.show(reuse_figures.fan(clip, eps_low=eps_low, eps_high=eps_high), key="fan")
+    if chosen:
+        fans = [reuse.fan(name, brakes, **settings) for name in chosen]
+        figure.show(reuse_figures.compare(fans, eps_low=eps_low, eps_high=eps_high), key="mechanisms_figure")
+
+
+@st.fragment
+def kl() -> None:
+    """The slope of one sample under the clip and under each penalty."""
+    eps_low, eps_high = _band()
+    left, right = st.columns(2)
+    with left:
+        beta = controls.number("kl_beta", controls.declared(KlInLoss, "kl_beta", suggested=(0, 5)), 1.0, step=0.1)
+    with right:
+        sign = controls.choice("sign", "Advantage", ("gain", "loss"), shown={"gain": "A = +1", "loss": "A = −1"}.__getitem__)
+    low, high = curves.ratio_window(eps_low=eps_low, eps_high=eps_high, far=3.0)
+    grid = curves.ratio_grid(low=max(low, 0.1), high=high, kinks=(1 - eps_low, 1 + eps_high))
+    found = penalty.penalty_curves(
+        tuple(penalty.ESTIMATORS), advantage=1.0 if sign == "gain" else -1.0, kl_beta=beta, eps_low=eps_low,
+        eps_high=eps_high, ratio=grid,
+    )  # fmt: skip
+    figure.show(kl_figures.penalty(found, kl_beta=beta, eps_low=eps_low, eps_high=eps_high), key="penalty")
+
+
+@st.fragment
+def bench() -> None:
+    """Value and gradient of every estimator on four tokens."""
+    left, right = st.columns(2)
+    with left:
+        distance = controls.number("distance", controls.declared(estimators.Trials, "distance"), 1.0, name="distance")
+    with right:
+        samples = controls.whole("samples", controls.declared(estimators.Trials, "samples"), 64, name="samples")
+    setting = estimators.Trials(distance=distance, samples=samples)
+    tried = estimators.bench(*estimators.policies(setting))
+    spread = estimators.estimates(tried, samples=samples, repeats=200)
+    left, right = st.columns(2)
+    with left:
+        figure.show(kl_figures.values(tried, spread, samples=samples), key="values")
+    with right:
+        figure.show(kl_figures.gradients(tried), key="gradients")
+
+
+SECTIONS: Mapping[str, Callable[[], None]] = {
+    "objective": objective, "gradient": gradient, "epochs": epochs, "kl": kl, "bench": bench,
+}  # fmt: skip
