@@ -9,7 +9,6 @@ What does not fit this sum (an extra likelihood term, sequence search) stays out
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -20,7 +19,15 @@ from rlcore.aggregation import AggregateSlot, TokenMean
 from rlcore.correction import CorrectionSlot, NoCorrection
 from rlcore.critic import CriticSlot, NoCritic
 from rlcore.gates import AllTokens, GateSlot
-from rlcore.kl import KlInLoss, KlInReward, KlSlot, NoKl, Pair, kl_loss_term, kl_reward_term
+from rlcore.kl import (
+    KlInLoss,
+    KlInReward,
+    KlSlot,
+    NoKl,
+    Pair,
+    kl_loss_term,
+    kl_reward_term,
+)
 from rlcore.knobs import Value, knob
 from rlcore.ratios import Ratio, RatioSlot
 from rlcore.rollout import Rollout
@@ -52,7 +59,7 @@ class Algorithm(Value):
     correction: CorrectionSlot = NoCorrection()
     gate: GateSlot = AllTokens()
 
-    @cached_property
+    @property
     def needs_critic(self) -> bool:
         """True where the advantage or the loss reads a value function."""
         return isinstance(self.advantage, Gae) or not isinstance(self.critic, NoCritic)

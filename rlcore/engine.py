@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -76,34 +77,55 @@ def step_slices(
 
     Its return value is step's. A shared worker advances several runs in turn with it; abandoning it loses nothing.
     """
-    began, away = time.perf_counter(), 0.0
+    slices, seconds = _slices(state, config, trace), 0.0
+    while True:
+        began = time.perf_counter()
+        try:
+            with one_thread():
+                next(slices)
+        except StopIteration as end:
+            after, record = end.value
+            return after, replace(record, seconds=seconds + time.perf_counter() - began)
+        seconds += time.perf_counter() - began
+        yield
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch on one thread: sums split over threads round differently, and these tensors are too small to gain."""
+    threads = torch.get_num_threads()
+    if threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _slices(
+    state: TrainState, config: RunConfig, trace: bool
+) -> Generator[None, None, tuple[TrainState, StepRecord]]:
     if config.algorithm.needs_critic and not has_critic(state):
         state = with_critic(state, config)
     dice: Dice = partial(generator, config.seed, state.step)
     before = _carry(state, config)
     collected = config.env.collect(config.policy, state.params, state.params_ref, _plan(config), before, dice)
     batch = prepare(state, config, collected.rollout)
-    away += yield from _absence()
+    yield
     updates = Updates(state, config, batch, trace)
     for epoch in range(config.batch.epochs):
         for minibatch, piece in enumerate(pieces(config, batch, dice, epoch)):
             if updates.run(epoch, minibatch, piece):
-                away += yield from _absence()
+                yield
         if updates.stopped():
             break
     running = None if before is None else state.running
     after, metrics = _finish(updates, collected.carry, running)
     samples = int(collected.rollout.mask.sum())
     traced = batch.trace(updates.traces) if trace else None
-    seconds = time.perf_counter() - began - away
-    return after, StepRecord(state.step, config, metrics, seconds, samples, collected.visits, traced)
-
-
-def _absence() -> Generator[None, None, float]:
-    """Yield once; the seconds until whoever drives the step came back."""
-    left = time.perf_counter()
-    yield
-    return time.perf_counter() - left
+    return after, StepRecord(state.step, config, metrics, 0.0, samples, collected.visits, traced)
 
 
 def _plan(config: RunConfig) -> Plan:

@@ -45,7 +45,7 @@ def dead_group_fraction(score: Tensor, group: Tensor) -> Tensor:
 OF_AN_UPDATE = (
     "clip_fraction", "clip_fraction_low", "clip_fraction_high", "clip_fraction_dual", "clip_fraction_outside",
     "approx_kl", "approx_kl_k1", "kl_ref", "entropy", "ratio_mean", "ratio_min", "ratio_max", "loss", "policy_loss",
-    "kl_loss", "entropy_bonus", "value_loss", "grad_norm", "update_norm",
+    "kl_loss", "entropy_bonus", "value_loss", "grad_norm",
 )  # fmt: skip
 """What every optimiser step measures; `kl_ref_exact` besides, where all actions can be listed."""
 

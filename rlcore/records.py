@@ -151,5 +151,6 @@ def update_trace(
         "grad_logp": grad_logp,
     }  # fmt: skip
     frozen: dict[str, Any] = {name: freeze(x) for name, x in tensors.items()}
-    losses = {n: float(getattr(terms, n)) for n in ("loss", "policy_loss", "kl_loss", "entropy_bonus", "value_loss")}
+    names = ("loss", "policy_loss", "kl_loss", "entropy_bonus", "value_loss")
+    losses = {name: float(getattr(terms, name).detach()) for name in names}
     return UpdateTrace(epoch=place[0], minibatch=place[1], grad_by_part=dict(grad_by_part), **frozen, **losses, **scalars)
