@@ -30,7 +30,7 @@ from rlcore.metrics import (
 )
 from rlcore.optim import clip_by_global_norm
 from rlcore.records import StepTrace, UpdateTrace, arrays, freeze, update_trace
-from rlcore.rollout import Rollout, cut, take
+from rlcore.rollout import Rollout, cut, light, take
 from rlcore.state import TrainState, beta_in_force, diverged
 
 
@@ -68,6 +68,7 @@ def prepare(state: TrainState, config: RunConfig, rollout: Rollout) -> Prepared:
         advantages = whitened(advantages, algorithm.whiten, chosen.mask)
     if not torch.isfinite(advantages.advantages.sum()):
         raise diverged(state.step, "advantages")
+    chosen = light(chosen)
     if config.batch.shuffled == "transitions":
         chosen, advantages = transitions(chosen, advantages)
     return Prepared(rollout, chosen, reward, kept, advantages)
@@ -82,7 +83,7 @@ def transitions(rollout: Rollout, advantages: Advantages) -> tuple[Rollout, Adva
         return x.reshape(-1, 1, *x.shape[2:]).index_select(0, valid)
 
     per_row = {"group": rollout.group.repeat_interleave(width).index_select(0, valid), "prompt": None}
-    rest = {n: flat(x) for n, x in vars(rollout).items() if x is not None and n not in per_row}
+    rest = {n: flat(x) for n, x in vars(rollout).items() if x is not None and len(x) and n not in per_row}
     return replace(rollout, **rest, **per_row), advantages.each(flat)
 
 

@@ -22,7 +22,7 @@ from pydantic import Field, field_validator
 from rlcore.envs.protocol import Carry, Collected, Dice, Plan
 from rlcore.knobs import SettingError, Value, knob
 from rlcore.policies import ActorCritic, Params, Shape
-from rlcore.policies.heads import Categorical
+from rlcore.policies.heads import Categorical, inverse_cdf
 from rlcore.rollout import Rollout
 
 
@@ -85,7 +85,7 @@ class GymEnv(Value):
         """Play `plan.rows` rows; see `envs.protocol`."""
         vector = _begin(self, plan, dice) if carry is None else _copied(self, carry)
         steps = plan.segment or self.horizon
-        act = _actor(policy, params, vector.env, dice("actions"), plan.rows)
+        act = _actor(policy, params, vector.env, dice("actions"), (steps, plan.rows))
         played, vector = _play(vector, act, steps, episodes=plan.segment is None)
         rollout = _rollout(played, vector.env.single_observation_space, policy, params, params_ref, plan)
         return Collected(rollout, vector if plan.segment else None, None)
@@ -159,22 +159,23 @@ def _copied(env: GymEnv, carry: Vector) -> Vector:
 Act = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 
 
-def _actor(policy: ActorCritic, params: Params, vector: Any, dice: np.random.Generator, rows: int) -> Act:
-    """obs [B, ...] -> (action as the policy means it, action as the environment takes it)."""
+def _actor(
+    policy: ActorCritic, params: Params, vector: Any, dice: np.random.Generator, shape: tuple[int, int]
+) -> Act:
+    """(obs [B, ...], t) -> (action as the policy means it, action as the environment takes it); shape is (T, B)."""
     space, watched = vector.single_action_space, vector.single_observation_space
     discrete = isinstance(space, Discrete)
     size = int(np.prod(space.shape))
+    die = dice.random(shape, dtype=np.float32) if discrete else dice.uniform(1e-7, 1 - 1e-7, (*shape, size))
 
     def act(obs: np.ndarray, t: int) -> tuple[np.ndarray, np.ndarray]:
         with torch.no_grad():
             head = policy.act(params, observed(obs, watched))
-        if discrete:
-            assert isinstance(head, Categorical)
-            action = head.sample(torch.from_numpy(dice.random(rows, dtype=np.float32))).numpy()
+        if isinstance(head, Categorical):
+            action = inverse_cdf(np.exp(head.logp.numpy()).cumsum(-1), die[t])
             return action, action + int(space.start)
-        uniform = torch.from_numpy(dice.uniform(1e-7, 1 - 1e-7, (rows, size)).astype(np.float32))
-        action = head.sample(uniform).numpy()
-        return action, np.clip(action.reshape(rows, *space.shape), space.low, space.high)
+        action = head.sample(torch.from_numpy(die[t].astype(np.float32))).numpy()
+        return action, np.clip(action.reshape(-1, *space.shape), space.low, space.high)
 
     return act
 

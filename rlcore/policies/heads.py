@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -32,6 +33,11 @@ class Categorical:
         """
         cumulative = self.logp.exp().cumsum(-1)
         return (uniform.unsqueeze(-1) >= cumulative / cumulative[..., -1:]).sum(-1)
+
+
+def inverse_cdf(cumulative: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    """`Categorical.sample` for the collectors' inner loops, from cumulative probabilities [..., A] and uniforms [...]."""
+    return (uniform[..., None] >= cumulative / cumulative[..., -1:]).sum(-1)
 
 
 @dataclass(frozen=True)
