@@ -19,15 +19,7 @@ from rlcore.aggregation import AggregateSlot, TokenMean
 from rlcore.correction import CorrectionSlot, NoCorrection
 from rlcore.critic import CriticSlot, NoCritic
 from rlcore.gates import AllTokens, GateSlot
-from rlcore.kl import (
-    KlInLoss,
-    KlInReward,
-    KlSlot,
-    NoKl,
-    Pair,
-    kl_loss_term,
-    kl_reward_term,
-)
+from rlcore.kl import KlInLoss, KlInReward, KlSlot, NoKl, Pair, kl_loss_term, kl_reward_term
 from rlcore.knobs import Value, knob
 from rlcore.ratios import Ratio, RatioSlot
 from rlcore.rollout import Rollout
