@@ -13,6 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from rlcore import masked
+from rlcore.aggregation import AggregateSlot
 from rlcore.knobs import Value, knob
 
 Level = Literal["token", "sequence", "sequence_mean"]
@@ -38,14 +39,11 @@ def mismatch(
     return (token if clamp is None else token.clamp(-clamp, clamp)).exp()
 
 
-def unit_mean(weight: Tensor, mask: Tensor, level: Level) -> Tensor:
-    """Weights over their mean, taken over tokens, or over rows with tokens for the sequence levels (verl)."""
-    if level == "token":
-        mean = masked.mean(weight, mask)
-    else:
-        some = mask.any(-1)
-        mean = masked.fill(masked.row_mean(weight, mask), some).sum(-1) / some.sum(-1).clamp(min=1)
-    mean = mean[..., None, None]
+def over_mean(weight: Tensor, mask: Tensor, average: AggregateSlot | None) -> Tensor:
+    """Weights divided by their batch average, so that they are 1 on average; None leaves them. [..., B, T]"""
+    if average is None:
+        return weight
+    mean = masked.weighted(masked.fill(weight, mask), average(mask, weight))[..., None, None]
     return torch.where(mean > 1e-8, weight / mean, weight)
 
 
@@ -69,8 +67,9 @@ class PlainIs(Value):
 
 
 class TruncatedIs(Value):
-    """TIS: min(rho, cap), low variance at the price of bias. batch_mean_one divides by the batch's mean weight.
+    """TIS: min(rho, cap), low variance at the price of bias.
 
+    `average` divides by the batch's average weight, taken over tokens or rows (verl `rollout_is_batch_normalize`).
     Source: Yao et al. 2025 (truncated importance sampling for off-policy rollouts); verl `rollout_is` with a single
     threshold (2.0; clamp 20); TRL `token_truncate` / `sequence_truncate`; OpenRLHF token "clip".
     """
@@ -80,16 +79,17 @@ class TruncatedIs(Value):
     low: float = knob(0.0, "ρ_min", 0, 1e6, "lower bound of the weight", suggested=(0, 1))
     cap: float = knob(2.0, "C", 0, 1e300, "upper bound of the weight", suggested=(1, 10))
     clamp: float | None = None
-    batch_mean_one: bool = False
+    average: AggregateSlot | None = None
 
     def __call__(self, logp_old: Tensor, logp_rollout: Tensor, mask: Tensor) -> Tensor:
         rho = mismatch(logp_old, logp_rollout, mask, self.level, self.clamp).clamp(self.low, self.cap).detach()
-        return unit_mean(rho, mask, self.level) if self.batch_mean_one else rho
+        return over_mean(rho, mask, self.average)
 
 
 class MaskedIs(Value):
     """Masked importance sampling (IcePop): rho inside [low, high], 0 outside; tokens or whole rows are dropped.
 
+    `average` as for TruncatedIs.
     Source: verl 0.9.1 `rollout_is` with a band; TRL 1.16 `token_mask` / `sequence_mask` (default, high 3).
     """
 
@@ -98,12 +98,12 @@ class MaskedIs(Value):
     low: float = knob(0.5, "ρ_min", 0, 1e6, "below it the weight is 0", suggested=(0, 1))
     high: float = knob(2.0, "ρ_max", 0, 1e300, "above it the weight is 0", suggested=(1, 10))
     clamp: float | None = None
-    batch_mean_one: bool = False
+    average: AggregateSlot | None = None
 
     def __call__(self, logp_old: Tensor, logp_rollout: Tensor, mask: Tensor) -> Tensor:
         rho = mismatch(logp_old, logp_rollout, mask, self.level, self.clamp)
         kept = torch.where((rho >= self.low) & (rho <= self.high), rho, 0.0).detach()
-        return unit_mean(kept, mask, self.level) if self.batch_mean_one else kept
+        return over_mean(kept, mask, self.average)
 
 
 Statistic = Literal["k1", "k2", "k3", "binary_kl", "tv"]

@@ -26,7 +26,7 @@ from rlcore.kl import K3, AsWritten, KlInLoss, KlSlot, NoKl, RatioCorrected
 from rlcore.policies.heads import categorical
 from rlcore.ratios import RatioSlot, SequenceRatio, SequenceTokenRatio, TokenRatio
 from rlcore.rollout import Rollout
-from rlcore.surrogates import Cispo, Gmpo, PpoClip, Sapo, SurrogateSlot, TwoSidedClip, Vespo
+from rlcore.surrogates import Cispo, Gmpo, PpoClip, Sapo, ScoreFunction, SurrogateSlot, TwoSidedClip, Vespo
 
 RATIOS: dict[str, RatioSlot] = {
     "token": TokenRatio(), "sequence": SequenceRatio(), "sequence_token": SequenceTokenRatio()
@@ -102,9 +102,10 @@ def _loss_case(vector: Vector, config: dict[str, Any]) -> dict[str, Any]:
     bonus = config.get("entropy_coef") or 0.0
     top = TopEntropy(share=share) if (share := config.get("top_entropy_quantile", 1.0)) < 1 else None
     rollout, slots = _pushing(vector, config, mask, logp.detach(), entropy, top)
+    surrogate = slots.pop("surrogate", None) or _surrogate(config)
     done = update(
         algorithm(
-            ratio=RATIOS[config.get("importance_sampling_level", "token")], surrogate=_surrogate(config),
+            ratio=RATIOS[config.get("importance_sampling_level", "token")], surrogate=surrogate,
             aggregate=_aggregate(config, mask, generated), kl=_kl(config), **slots,
             entropy_coef=0.0 if top else bonus, entropy_aggregate=TokenMean(),
         ),
@@ -132,18 +133,26 @@ def _pushing(
     gates: list[GateSlot] = [g for g in (top, None if threshold is None else OffPolicyRows(threshold=threshold)) if g]
     inference = vector.tensor("sampling_per_token_logps") if vector.has("sampling_per_token_logps") else old
     weights = vector.tensor("importance_sampling_ratio") if vector.has("importance_sampling_ratio") else None
-    if weights is not None and config.get("loss_type") == "vespo":  # folded into the row's weight W instead
-        share = weights.expand_as(old).log().clamp(math.log(1e-8), 20.0)
-        return batch(mask, logp_old=old - masked.fill(share, mask), logp_ref=ref), {}
     if weights is None and len(gates) <= 1:
         slots = {"gate": gates[0]} if gates else {}
         return batch(mask, logp_old=old, logp_ref=ref, logp_rollout=inference), slots
     given = vector.tensor("advantages")
     advantages = given if given.dim() > 1 else masked.spread(given, mask)
     product = torch.ones_like(old) if weights is None else weights.expand_as(old)
+    slots = {"correction": PlainIs()}
+    if isinstance(vespo := _surrogate(config), Vespo):  # the sampler's weights enter W; phi(W) is then a given weight
+        product, slots["surrogate"] = vespo.phi(_log_weight(vector, logp, old, mask), advantages), ScoreFunction()
     for gate in gates:
         product = product * gate(logp, inference, entropy, advantages, mask)
-    return batch(mask, logp_old=old, logp_ref=ref, logp_rollout=sampler(old, product)), {"correction": PlainIs()}
+    return batch(mask, logp_old=old, logp_ref=ref, logp_rollout=sampler(old, product)), slots
+
+
+def _log_weight(vector: Vector, logp: Tensor, old: Tensor, mask: Tensor) -> Tensor:
+    """log W of a row [B, 1]: every token's log-ratio, and that of the sampler where one is given."""
+    of_row = masked.row_sum((logp - old).clamp(-20, 20), mask).unsqueeze(-1)
+    if not vector.has("importance_sampling_ratio"):
+        return of_row
+    return of_row + vector.tensor("importance_sampling_ratio").log().clamp(math.log(1e-8), 20).sum(-1, keepdim=True)
 
 
 def _metrics(vector: Vector, config: dict[str, Any], done: Update) -> dict[str, Any]:
@@ -157,17 +166,18 @@ def _metrics(vector: Vector, config: dict[str, Any], done: Update) -> dict[str, 
     if kind == "cispo":
         capped = surrogate.outside & (done.terms.advantages > 0)
         return found | {"cispo_clip_ratio": Got(_votes(capped, mask, by_row)[0], rtol=INDICATOR_RTOL)}
-    if isinstance(slot := _surrogate(config), Vespo):
-        return found | {"vespo/phi_seq_mean": _phi(slot, vector.tensor("advantages"), done)}
+    if isinstance(vespo := _surrogate(config), Vespo):
+        return found | {"vespo/phi_seq_mean": _phi(vespo, vector, done)}
     return found | _clip_ratios(surrogate.dead_low, surrogate.dead_high, mask, by_row)
 
 
-def _phi(slot: Vespo, advantages: Tensor, done: Update) -> Tensor:
+def _phi(vespo: Vespo, vector: Vector, done: Update) -> Tensor:
     """Mean gate: over rows, those without tokens included, or over tokens where advantages differ along a row."""
-    of_row = masked.row_sum(done.terms.ratio.token_log_ratio.clamp(-20, 20), done.rollout.mask)
+    advantages = vector.tensor("advantages")
+    log_weight = _log_weight(vector, done.now.logp.detach(), done.rollout.logp_old, done.rollout.mask)
     if advantages.dim() == 1:
-        return slot.phi(of_row, advantages).mean()
-    return done.mean(slot.phi(of_row.unsqueeze(-1), advantages), TokenMean())
+        return vespo.phi(log_weight, advantages.unsqueeze(-1)).mean()
+    return done.mean(vespo.phi(log_weight, advantages), TokenMean())
 
 
 def _votes(hit: Tensor, mask: Tensor, by_row: bool) -> tuple[Tensor, Tensor]:
@@ -218,6 +228,7 @@ def _gmpo_case(vector: Vector, config: dict[str, Any]) -> dict[str, Any]:
     return {
         "loss": done.terms.loss,
         "grad_log_probs": gradient(done.terms.loss, logp),
+        "grad_entropies": None,
         "metrics": clipped | {
             "kl": done.kl(mask & (position < seen.shape[-1])), "entropy": masked.mean(entropy, seen)
         },

@@ -287,16 +287,16 @@ def rollout_correction(vector: Vector) -> dict[str, Any]:
 
 def _weights(level: str, settings: dict[str, str], train: Tensor, rollout: Tensor, mask: Tensor) -> dict[str, Any]:
     low, _, high = settings["threshold"].rpartition("_")
-    of_batch = settings.get("batch_normalize") == "True"
+    average = None if settings.get("batch_normalize") != "True" else TOKENS if level == "token" else ROWS
 
-    def weights(normalised: bool) -> Tensor:
-        common: dict[str, Any] = {"level": level, "clamp": 20.0, "batch_mean_one": normalised}
+    def weights(average: AggregateSlot | None) -> Tensor:
+        common: dict[str, Any] = {"level": level, "clamp": 20.0, "average": average}
         slot = MaskedIs(low=float(low), high=float(high), **common) if low else TruncatedIs(cap=float(high), **common)
         return masked.fill(slot(train, rollout, mask), mask)
 
-    raw = weights(False)
+    raw = weights(None)
     return {
-        "weights": weights(of_batch),
+        "weights": weights(average),
         "rollout_is_mean": mean(raw, mask),
         "rollout_is_eff_sample_size": 1 / mean((raw / (mean(raw, mask) + 1e-8)).square(), mask),
     }
