@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from batches import gradients, loss_of, ragged_batch
+from tests.batches import gradients, loss_of, ragged_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor

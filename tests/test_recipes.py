@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from batches import gradients, loss_of, ragged_batch
+from tests.batches import gradients, loss_of, ragged_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
