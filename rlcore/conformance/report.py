@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rlcore.conformance.vector import Vector, as_tensor
+from rlcore.conformance.vector import NON_FINITE, Vector, as_tensor
 
 _DESCRIPTIVE = ("config", "kwargs")  # keys inside `outputs` that describe a case
 
@@ -143,7 +143,8 @@ def _leaf(vector: Vector, name: str, expected: Any, got: Any) -> Comparison:
     if got is _MISSING:
         return Comparison(name, expected, "not recomputed", torch.inf, False)
     found = got if isinstance(got, Got) else Got(got)
-    if expected is None or found.value is None or isinstance(expected, (bool, str)):
+    words = isinstance(expected, str) and expected not in NON_FINITE
+    if expected is None or found.value is None or isinstance(expected, bool) or words:
         same = expected is None and found.value is None or expected == found.value
         return Comparison(name, expected, found.value, 0.0 if same else torch.inf, bool(same))
     wanted = as_tensor(expected, torch.float64)

@@ -13,8 +13,8 @@ from rlcore.aggregation import AggregateSlot, SequenceMean, TokenMean
 from rlcore.conformance import openrlhf, verl
 from rlcore.conformance.compose import algorithm, batch, gradient, update
 from rlcore.conformance.report import Got
+from rlcore.conformance.trl import zero_std
 from rlcore.conformance.vector import Vector
-from rlcore.groups import written_mean_std
 from rlcore.kl import AdaptiveBeta
 from rlcore.ratios import RatioSlot, SequenceRatio, SequenceTokenRatio, TokenRatio
 from rlcore.shaping import DropZeroStd, KeepMeanBetween, soft_overlong
@@ -51,11 +51,10 @@ def zero_variance_filter(vector: Vector) -> dict[str, Any]:
 
 def _filters(score: Tensor, low: float, high: float) -> dict[str, bool]:
     group = torch.zeros(len(score), dtype=torch.int64)
-    std = written_mean_std(score, group, ddof=1)[1][0]
     return {
         "verl_dropped": not bool(DropZeroStd()(score, group)[0]),
         "openrlhf_dropped": not bool(KeepMeanBetween(low=low, high=high)(score, group)[0]),
-        "trl_flag_zero_std": bool(torch.isclose(std, torch.zeros_like(std))) and int((~score.isnan()).sum()) > 1,
+        "trl_flag_zero_std": bool(zero_std(score, group)[0]),
     }
 
 

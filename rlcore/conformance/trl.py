@@ -139,12 +139,12 @@ def _pushing(
     given = vector.tensor("advantages")
     advantages = given if given.dim() > 1 else masked.spread(given, mask)
     product = torch.ones_like(old) if weights is None else weights.expand_as(old)
-    slots = {"correction": PlainIs()}
+    chosen: dict[str, Any] = {"correction": PlainIs()}
     if isinstance(vespo := _surrogate(config), Vespo):  # the sampler's weights enter W; phi(W) is then a given weight
-        product, slots["surrogate"] = vespo.phi(_log_weight(vector, logp, old, mask), advantages), ScoreFunction()
+        product, chosen["surrogate"] = vespo.phi(_log_weight(vector, logp, old, mask), advantages), ScoreFunction()
     for gate in gates:
         product = product * gate(logp, inference, entropy, advantages, mask)
-    return batch(mask, logp_old=old, logp_ref=ref, logp_rollout=sampler(old, product)), slots
+    return batch(mask, logp_old=old, logp_ref=ref, logp_rollout=sampler(old, product)), chosen
 
 
 def _log_weight(vector: Vector, logp: Tensor, old: Tensor, mask: Tensor) -> Tensor:
@@ -314,9 +314,13 @@ def nan_std(score: Tensor) -> Tensor:
 
 
 def zero_std(score: Tensor, group: Tensor) -> Tensor:
-    """TRL's flag for rows of groups that teach nothing: std within 1e-8 of 0; unset where fewer than two are scored."""
+    """TRL's flag for rows of groups that teach nothing: std within 1e-8 of 0, or a group of one.
+
+    Unset where all but one of several rows are unscorable: their std is NaN there.
+    """
     scale = GroupRelative(eps=0.0, flat="as_written").of_scores(score, group)[1]
-    return (scale <= 1e-8) & (group_sum((~score.isnan()).double(), group) > 1)
+    size, scored = (group_sum(x.double(), group) for x in (torch.ones_like(score), ~score.isnan()))
+    return (scale <= 1e-8) & ((scored > 1) | (size == 1))
 
 
 # ---------------------------------------------------------------- the sampler's weights, log-probabilities

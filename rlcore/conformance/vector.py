@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+NON_FINITE = ("NaN", "Infinity", "-Infinity")
+
 
 class UnknownOp(ValueError):
     """A vector file asks for an `op` that the conformance table does not hold. The message names both."""
