@@ -37,7 +37,7 @@ def k3(logp_new: Tensor, logp_ref: Tensor) -> Tensor:
     Source: Schulman 2020, "Approximating KL divergence"; GRPO, arXiv:2402.03300, eq. 4; gradients: arXiv:2510.01555.
     """
     log_ratio = logp_ref - logp_new
-    return log_ratio.exp() - 1 - log_ratio
+    return log_ratio.exp() - log_ratio - 1
 
 
 def exact_kl(dist_new: Tensor, dist_ref: Tensor) -> Tensor:
@@ -95,7 +95,7 @@ class K3(Value):
     def __call__(self, pair: Pair) -> Tensor:
         log_ratio = pair.logp_ref - pair.logp_new
         log_ratio = log_ratio if self.log_clamp is None else log_ratio.clamp(max=self.log_clamp)
-        return _bounded(log_ratio.exp() - 1 - log_ratio, self.value_clamp)
+        return _bounded(log_ratio.exp() - log_ratio - 1, self.value_clamp)
 
 
 class AbsLogRatio(Value):
