@@ -56,9 +56,11 @@ class TokenMean(Value):
     eps: float = knob(0.0, "ε_N", 0, 1, "added to the token count")
 
     def __call__(self, mask: Tensor, like: Tensor) -> Tensor:
+        m = mask.to(like.dtype)
         if self.tokens is not None:
-            return mask.to(like.dtype) / self.tokens
-        return mask.to(like.dtype) / (masked.count(mask)[..., None, None].to(like.dtype) + self.eps)
+            return m / self.tokens
+        count = m.sum(dim=(-2, -1), keepdim=True).clamp(min=1)
+        return m / (count + self.eps if self.eps else count)
 
 
 class SequenceSum(Value):

@@ -89,10 +89,11 @@ class Sgd(Value):
 OptimSlot = Annotated[Adam | Sgd, Field(discriminator="kind")]
 
 
-def clip_by_global_norm(grad: Tensor, max_norm: float) -> tuple[Tensor, Tensor]:
-    """(gradient scaled to at most max_norm, its norm before): grad [..., P], norm [...].
+def clip_by_global_norm(grad: Tensor, max_norm: float) -> tuple[Tensor, float]:
+    """(gradient [P] scaled to at most max_norm, its norm before).
 
     Source: Pascanu et al. 2013, arXiv:1211.5063; the 1e-6 as in torch.nn.utils.clip_grad_norm_.
     """
-    norm = torch.linalg.vector_norm(grad, dim=-1)
-    return grad * (max_norm / (norm + 1e-6)).clamp(max=1.0)[..., None], norm
+    norm = float(torch.linalg.vector_norm(grad))
+    scale = max_norm / (norm + 1e-6)
+    return (grad if scale >= 1 else grad * scale), norm

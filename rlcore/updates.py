@@ -136,7 +136,7 @@ class Updates:
         self.lr = config.optim.lr * config.optim.schedule(state.step)
         self.kl_beta = beta_in_force(state, config)
         self.seen: list[list[Seen]] = []
-        self.scalars: list[Tensor] = []
+        self.scalars: list[list[float]] = []
         self.traces: list[UpdateTrace] = []
         self.halted = False
 
@@ -158,7 +158,7 @@ class Updates:
         self._note(epoch, terms, now, rollout, norm)
         if self.trace:
             moved = float(torch.linalg.vector_norm(updated - self.theta))
-            scalars = {"grad_norm": float(norm), "update_norm": moved, "lr": self.lr, "kl_beta": self.kl_beta}
+            scalars = {"grad_norm": norm, "update_norm": moved, "lr": self.lr, "kl_beta": self.kl_beta}
             by_part = {name: float(g.norm()) for name, g in self.start.layout.parts(grad).items()}
             self.traces.append(
                 update_trace(
@@ -192,21 +192,21 @@ class Updates:
         """
         if not self.scalars:
             return dict.fromkeys(OF_AN_UPDATE, math.nan)
-        table = torch.stack(self.scalars)
+        table = torch.tensor(self.scalars, dtype=torch.float64)
         refuse_non_finite(self.start.step, table, self.theta)
         losses = dict(zip(SCALARS, table.mean(0), strict=True))
         clips = clip_metrics(self.config.algorithm.surrogate, joined([s for epoch in self.seen for s in epoch]))
         found = losses | clips | drift_metrics(joined(self.seen[-1]))
         return {name: float(x) for name, x in found.items()}
 
-    def _note(self, epoch: int, terms: LossTerms, now: PolicyOutput, rollout: Rollout, norm: Tensor) -> None:
+    def _note(self, epoch: int, terms: LossTerms, now: PolicyOutput, rollout: Rollout, norm: float) -> None:
         """Keep what the metrics need; distributions of the last epoch only."""
         if len(self.seen) <= epoch:
             if self.seen:
                 self.seen[-1] = [replace(s, dist_new=None, dist_ref=None) for s in self.seen[-1]]
             self.seen.append([])
         self.seen[-1].append(seen(terms, now, rollout))
-        self.scalars.append(torch.stack([*(getattr(terms, name).detach() for name in LOSSES), norm]))
+        self.scalars.append([*(getattr(terms, name).item() for name in LOSSES), norm])
 
     def _too_far(self, terms: LossTerms, rollout: Rollout) -> bool:
         rule = self.config.batch.early_stop

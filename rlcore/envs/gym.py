@@ -169,7 +169,7 @@ def _actor(
     die = dice.random(shape, dtype=np.float32) if discrete else dice.uniform(1e-7, 1 - 1e-7, (*shape, size))
 
     def act(obs: np.ndarray, t: int) -> tuple[np.ndarray, np.ndarray]:
-        with torch.no_grad():
+        with torch.inference_mode():
             head = policy.act(params, observed(obs, watched))
         if isinstance(head, Categorical):
             action = inverse_cdf(np.exp(head.logp.numpy()).cumsum(-1), die[t])
