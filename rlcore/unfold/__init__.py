@@ -27,7 +27,8 @@ def sections(algorithm: Algorithm) -> tuple[Section, ...]:
 @functools.lru_cache(maxsize=128)
 def page_of(algorithm: Algorithm) -> Unfolded:
     """Text, sections and the names of the entry functions, in one."""
-    return unfolded(algorithm, str(recognise(algorithm)))
+    found = recognise(algorithm)
+    return unfolded(algorithm, str(found) if found.named else f"A mix nearest to {found.recipe.name}")
 
 
 __all__ = ["Section", "Unfolded", "page_of", "sections", "unfold"]

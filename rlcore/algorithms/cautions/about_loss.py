@@ -53,15 +53,15 @@ def of_band(alg: Algorithm, run: Run) -> Iterator[Caution]:
     if isinstance(alg.ratio, TokenRatio) and max(low, high) < 0.01:
         yield Caution(
             "narrow_token_band", "surrogate", "warning",
-            f"Token ratios leave a band of {max(low, high):g} with the first update: about half of all "
-            "tokens will be clipped. Such ε belong to the sequence ratio.",
+            f"Token ratios leave a band of {max(low, high):g} with the first update: at 3e-4 about half of "
+            "all tokens are clipped. Such ε belong to the sequence ratio.",
             "arXiv:2507.18071, sec. 5.1 uses 0.2 and 0.27 for GRPO",
         )  # fmt: skip
     if low > high:
         yield Caution(
             "clip_lower", "surrogate", "note",
-            f"ε_low {low:g} > ε_high {high:g} lets probabilities fall further than rise; every paper with "
-            "two bounds has it the other way round.",
+            f"ε_low {low:g} > ε_high {high:g} lets probabilities fall further than rise; the papers "
+            "with two bounds have it the other way round.",
             "arXiv:2503.14476, sec. 3.1; arXiv:2507.18071, sec. 5.1",
         )  # fmt: skip
     second = {DualClip: "c", TwoSidedClip: "delta"}.get(type(alg.surrogate))
