@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.batches import gradients, loss_of, ragged_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -16,6 +15,7 @@ from rlcore.algorithm import Algorithm, PolicyOutput
 from rlcore.algorithms import CATALOG, GRPO, PPO
 from rlcore.kl import ExactKl, KlInLoss
 from rlcore.rollout import Rollout
+from tests.batches import gradients, loss_of, ragged_batch
 
 JUNK = torch.tensor([torch.nan, torch.inf, -torch.inf, 1e300, -1e300], dtype=torch.float64)
 EXACT = GRPO.algorithm.model_copy(update={"kl": KlInLoss(estimator=ExactKl()), "entropy_coef": 0.01})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.batches import gradients, loss_of, ragged_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from rlcore.algorithm import Algorithm
 from rlcore.algorithms import CATALOG, Recipe
 from rlcore.oracles import ORACLES, oracle_loss
 from rlcore.shaping import SoftOverlong
+from tests.batches import gradients, loss_of, ragged_batch
 
 ATOL = 1e-10
 

@@ -145,8 +145,8 @@ def test_the_numbers_are_this_algorithms() -> None:
     text = unfold(GSPO.algorithm)
     assert "eps_low=0.0003, eps_high=0.0004" in text
     assert "GSPO, unfolded" in text
-    assert "exp() - 1" not in text, "GSPO has no KL, so k3 is not on its page"
-    assert "exp() - 1" in unfold(GRPO.algorithm)
+    assert "KL to the reference" not in text, "GSPO has no KL, so k3 is not on its page"
+    assert "KL to the reference" in unfold(GRPO.algorithm)
     assert "def gae(" in unfold(PPO.algorithm) and "def gae(" not in text
 
 
