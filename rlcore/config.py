@@ -16,15 +16,18 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from rlcore.advantages import GroupRelative, LeaveOneOut, OptimalBaseline
 from rlcore.aggregation import TokenMean
 from rlcore.algorithm import Algorithm
-from rlcore.envs import EnvSlot, FiniteEnv, GymEnv, tables
+from rlcore.envs import Bandit, ContextualBandit, FiniteEnv, Gridworld, GymEnv, tables
 from rlcore.kl import ExactKl, KlInLoss, NoKl
 from rlcore.knobs import Knob, SettingError, Value, explain, knob, knobs_of
 from rlcore.optim import Adam, OptimSlot
 from rlcore.policies import Mlp, Tabular
+from rlcore.policies.transformer import Transformer
 from rlcore.ratios import TokenRatio
 from rlcore.surrogates import Gmpo, Vespo
+from rlcore.words.env import Words
 
-PolicySlot = Annotated[Tabular | Mlp, Field(discriminator="kind")]
+EnvSlot = Annotated[Bandit | ContextualBandit | Gridworld | GymEnv | Words, Field(discriminator="kind")]
+PolicySlot = Annotated[Tabular | Mlp | Transformer, Field(discriminator="kind")]
 
 
 class NoStop(Value):
@@ -220,6 +223,11 @@ def _contradictions(config: RunConfig) -> Iterator[str]:
             "batch.shuffled: must be rows unless ratio and surrogate are a token's and the aggregate is the token mean, "
             "got transitions"
         )
+    if isinstance(config.env, Words) != isinstance(policy, Transformer):
+        needed = "transformer" if isinstance(config.env, Words) else "tabular or mlp"
+        yield f"policy: must be {needed} for this environment, got {policy.kind}"
+    if isinstance(config.env, Words) and batch.segment is not None:
+        yield f"batch.segment: must be none for words (a reply is a whole episode), got {batch.segment}"
     if isinstance(policy, Tabular) and (shape.states is None or shape.actions is None):
         yield "policy: must be mlp for this environment (tabular needs finitely many states and actions), got tabular"
     if isinstance(getattr(algorithm.kl, "estimator", None), ExactKl) and shape.actions is None:

@@ -36,6 +36,7 @@ from rlcore.state import (
     with_critic,
 )
 from rlcore.updates import Prepared, Updates, pieces, prepare
+from rlcore.words.env import Words
 
 Result = TypeVar("Result")
 
@@ -134,7 +135,9 @@ def _plan(config: RunConfig) -> Plan:
 
 
 def _carry(state: TrainState, config: RunConfig) -> Carry:
-    """Where the segments stand; none after a change of their number."""
+    """Where the segments stand, none after a change of their number; or the old weights that a stale sampler keeps."""
+    if isinstance(config.env, Words):
+        return state.carry
     fits = state.running is not None and state.running.shape[0] == config.batch.rows
     return state.carry if config.batch.segment is not None and fits else None
 
