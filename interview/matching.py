@@ -55,8 +55,8 @@ def words(text: str) -> tuple[str, ...]:
 
 def _root(word: str) -> str:
     word = SAME.get(word, word)
-    word = re.sub(r"is(e|es|ed|ing|ation|er)$", r"iz\1", word) if len(word) > 5 else word
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+    word = re.sub(r"is(e|es|ed|ing|ation|er)$", r"iz\1", word) if len(word) > 7 else word
+    return word[:-1] if len(word) > 3 and re.search(r"[^suia]s$|[aeiou]es$", word) else word
 
 
 def suggest(rubric: Rubric, answer: str) -> tuple[Suggestion, ...]:

@@ -6,6 +6,7 @@ Looking at an existing file is done read-only, so a damaged, foreign or newer on
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ from pydantic import ValidationError
 APPLICATION_ID = 0x53555252
 SCHEMA_VERSION = 1
 WAIT_SECONDS = 15
+_DATABASE_ERRORS = (peewee.DatabaseError, sqlite3.DatabaseError)
+"""Peewee wraps what `execute` raises, but not what fetching from a damaged file raises."""
 
 
 class StoreError(RuntimeError):
@@ -35,7 +38,7 @@ def explained(path: Path) -> Iterator[None]:
     """Turn the database's errors into a StoreError that names the file."""
     try:
         yield
-    except peewee.DatabaseError as error:
+    except _DATABASE_ERRORS as error:
         raise StoreError(f"{path}: {error}; nothing was changed") from error
     except ValidationError as error:
         raise StoreError(f"{path}: a stored entry is damaged ({error.error_count()} problems in it)") from error
@@ -60,7 +63,7 @@ def _facts(path: Path) -> Mapping[str, Any]:
         with looking.connection_context():
             names = ("application_id", "user_version", "quick_check")
             return {**{name: looking.pragma(name) for name in names}, "tables": looking.get_tables()}
-    except peewee.DatabaseError as error:
+    except _DATABASE_ERRORS as error:
         raise StoreError(f"{path}: not a readable SQLite file ({error}); it was left as it is") from error
 
 

@@ -1,6 +1,6 @@
 """Numbers that cards quote, recomputed from the definitions each time the tests run.
 
-A fact maps each quotation, as it stands in a card, to the value it claims. `test_facts` checks the value to the last
+A fact maps each quotation, as it stands in a card, to the value it claims. `test_interview_facts` checks the value to the last
 digit quoted and that the quotation stands in a card that cites the fact. Plain numpy; nothing of the engine is used.
 """
 

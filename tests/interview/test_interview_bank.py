@@ -82,7 +82,7 @@ def test_flawed_answers_are_not_repeated_as_points(bank: Bank) -> None:
 def test_curves_cards_say_whether_they_were_verified(bank: Bank) -> None:
     for card in bank.of(kinds=["read_curves"]):
         assert isinstance(card, ReadCurves)
-        assert card.verified, f"{card.id}: run it (see test_curves) before shipping it"
+        assert card.verified, f"{card.id}: run it (see test_interview_curves) before shipping it"
 
 
 def test_selection(bank: Bank) -> None:
