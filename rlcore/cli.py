@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from rlcore.algorithms import CATALOG, by_key, cautions, diff
 from rlcore.config import RunConfig, loads
+from rlcore.conformance import check_folder
 from rlcore.knobs import SettingError
 from rlcore.presets import preset
 from rlcore.records import StepRecord
@@ -30,34 +34,29 @@ err = Console(stderr=True)
 
 @app.command()
 def train(
-    recipe: Annotated[str, typer.Option(help="which recipe; see `recipes`")] = "grpo",
-    env: Annotated[str, typer.Option(help="bandit, contextual, gridworld, corridor, or a Gymnasium id")] = "gridworld",
-    seed: Annotated[int, typer.Option(help="all randomness is addressed from it")] = 0,
+    recipe: Annotated[str | None, typer.Option(help="which recipe; see `recipes`  [default: grpo]")] = None,
+    env: Annotated[
+        str | None, typer.Option(help="bandit, contextual, gridworld, corridor, or a Gymnasium id  [default: gridworld]")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="all randomness is addressed from it  [default: 0]")] = None,
     steps: Annotated[int, typer.Option(min=1, max=10_000_000, help="training steps")] = 200,
     set_: Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE, e.g. eps_high=4e-4; repeatable")] = None,
-    config: Annotated[Path | None, typer.Option(help="start from this config.json instead of the preset")] = None,
+    config: Annotated[Path | None, typer.Option(help="start from this config.json instead of a recipe and env")] = None,
     to: Annotated[Path | None, typer.Option("--out", help="folder for config, metrics, versions and state")] = None,
 ) -> None:
     """Train one run and say how it went."""
+    start = preset(recipe or "grpo", env or "gridworld") if config is None else _from_file(config, recipe, env)
     settings = dict(_setting(text) for text in set_ or ())
-    start = loads(_read(config)) if config is not None else preset(recipe, env, seed)
-    run = Timeline(start.with_settings(settings))
+    run = Timeline(start.with_settings(settings if seed is None else settings | {"seed": seed}))
     _warn(run.config)
-    folder = RunFolder(to, run.config) if to is not None else None
-    with _bar() as bar:
+    with _folder(to, run) as folder, _bar() as bar:
         task = bar.add_task("training", total=steps, reward="", kl="")
-        try:
-            for _ in range(steps):
-                record = run.advance()
-                if folder is not None:
-                    folder.add(record)
-                bar.update(task, advance=1, **_shown(record))
-        finally:
+        for _ in range(steps):
+            record = run.advance()
             if folder is not None:
-                folder.save_state(run.state())
-                folder.__exit__(None, None, None)
-    record = run.head.record
-    assert record is not None
+                folder.add(record)
+            reward, kl = (_short(record, name) for name in ("reward_mean", "kl_ref"))
+            bar.update(task, advance=1, reward=reward, kl=kl)
     out.print(_summary(record))
 
 
@@ -76,9 +75,9 @@ def show(recipe: str) -> None:
     found = by_key(recipe)
     out.print(f"{found.name}   {found.paper}")
     for slot in type(found.algorithm).model_fields:
-        out.print(f"  {slot:<13} {getattr(found.algorithm, slot)}", highlight=False, soft_wrap=True)
+        out.print(f"  {slot:<13} {getattr(found.algorithm, slot)}", highlight=False, markup=False, soft_wrap=True)
     for caution in cautions(found.algorithm):
-        out.print(f"  caution: {caution}", soft_wrap=True)
+        out.print(f"  caution: {caution}", highlight=False, markup=False, soft_wrap=True)
     out.print()
     out.print(unfold(found.algorithm), highlight=False, markup=False, soft_wrap=True)
 
@@ -93,17 +92,36 @@ def diff_(first: str, second: str) -> None:
 @app.command()
 def vectors(folder: Path) -> None:
     """Check every reference vector in a folder, values and gradients, at each file's own tolerance."""
-    from rlcore.conformance import check_folder
-
-    if not folder.is_dir():
-        raise SettingError(f"vectors: {folder} is no folder")
-    report = check_folder(folder)
-    out.print(str(report), highlight=False, markup=False)
-    if not report.ok:
+    try:
+        report = check_folder(folder)
+    except (OSError, ValueError) as error:
+        raise SettingError(f"vectors: {error}") from error
+    out.print(str(report), highlight=False, markup=False, soft_wrap=True)
+    if report.failed:
         raise typer.Exit(1)
 
 
 # ---------------------------------------------------------------- words
+
+
+def _from_file(config: Path, recipe: str | None, env: str | None) -> RunConfig:
+    for option, value in (("--recipe", recipe), ("--env", env)):
+        if value is not None:
+            raise SettingError(f"{option}: must be left out with --config, which says it already, got {value!r}")
+    return loads(_read(config))
+
+
+@contextmanager
+def _folder(path: Path | None, run: Timeline) -> Iterator[RunFolder | None]:
+    """The run's folder, if one is wanted; the last good state is saved however the run ends."""
+    if path is None:
+        yield None
+        return
+    with RunFolder(path, run.config) as folder:
+        try:
+            yield folder
+        finally:
+            folder.save_state(run.state())
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -113,7 +131,7 @@ def _setting(text: str) -> tuple[str, Any]:
         raise SettingError(f"--set: must be NAME=VALUE, got {text!r}")
     try:
         return name, json.loads(value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return name, value
 
 
@@ -130,7 +148,7 @@ def _warn(config: RunConfig) -> None:
         group_size=config.batch.group_size,
     )  # fmt: skip
     for caution in found:
-        err.print(f"[yellow]caution[/yellow] {caution}", soft_wrap=True)
+        err.print(f"[yellow]caution[/yellow] {escape(str(caution))}", soft_wrap=True)
 
 
 def _bar() -> Progress:
@@ -140,9 +158,8 @@ def _bar() -> Progress:
     )  # fmt: skip
 
 
-def _shown(record: StepRecord) -> dict[str, str]:
-    metrics = record.metrics
-    return {"reward": f"{metrics['reward_mean']:.3f}", "kl": f"{metrics.get('kl_ref', float('nan')):.4f}"}
+def _short(record: StepRecord, metric: str) -> str:
+    return f"{record.metrics[metric]:.4f}"
 
 
 def _summary(record: StepRecord) -> Table:
@@ -157,5 +174,5 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except (SettingError, Diverged) as error:
-        err.print(f"[red]error[/red] {error}", soft_wrap=True, highlight=False)
+        err.print(f"[red]error[/red] {escape(str(error))}", soft_wrap=True, highlight=False)
         raise SystemExit(2) from error
