@@ -156,7 +156,7 @@ class Transformer(Value):
         groups, row_to_group = torch.unique(rollout.group, return_inverse=True)
         one_row_each = torch.empty_like(groups).scatter_(0, row_to_group, torch.arange(rollout.rows))
         prompts = rollout.prompt.index_select(0, one_row_each)
-        cache = self.cache(len(prompts), prompts.shape[1] + rollout.action.shape[1])
+        cache = self.cache(len(prompts), prompts.shape[1] + rollout.action.shape[1] - 1)
         asked, routes = self.extend(params, prompts, cache)
         last, routes = asked[:, -1:].index_select(0, row_to_group), [r[:, -1:].index_select(0, row_to_group) for r in routes]
         if rollout.action.shape[1] == 1:

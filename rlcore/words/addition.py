@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-import numpy as np
-
 from rlcore.knobs import knob
 from rlcore.words.task import Task, split_prompts
 
@@ -20,29 +18,14 @@ class Addition(Task):
     partial  share of the sum's digits that the answer has, counted from the units
     format   finished and of the right form
     work     the scratchpad is there and right
-
-    Demonstrations are careless on purpose: `direct` of them give only an answer, wrong in `direct_slips` of the cases; the
-    others show the work, wrong in `work_slips`. So a model imitates a mixture of two styles, and the better one has to
-    be found by reward.
     """
 
     kind: Literal["addition"] = "addition"
     work: float = knob(0.0, "w_work", -10, 10, "weight of a right scratchpad (a process reward)", suggested=(0, 2))
-    direct: float = knob(0.65, "direct", 0, 1, "share of demonstrations without a scratchpad", live=False)
-    direct_slips: float = knob(0.7, "slips", 0, 1, "share of wrong answers among those", live=False)
-    work_slips: float = knob(0.1, "slips_work", 0, 1, "share of wrong answers with a scratchpad", live=False)
 
     def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """All 10 000 sums of two two-digit numbers, zero-padded; 512 of them held out."""
         return split_prompts([f"{a:02}+{b:02}=" for a in range(100) for b in range(100)], heldout=512, seed=1)
-
-    def demonstrate(self, prompt: str, dice: np.random.Generator) -> str:
-        a, b = int(prompt[:2]), int(prompt[3:5])
-        units, tens = a % 10 + b % 10, a // 10 + b // 10 + (a % 10 + b % 10) // 10
-        in_one_go = dice.random() < self.direct
-        slipped = dice.random() < (self.direct_slips if in_one_go else self.work_slips)
-        answer = str(int(dice.integers(199))) if slipped else str(a + b)
-        return answer if in_one_go else f"#{units:02}{tens:02}>{answer}"
 
     def grade(self, prompt: str, reply: str, finished: bool) -> dict[str, float]:
         a, b = int(prompt[:2]), int(prompt[3:5])

@@ -11,7 +11,7 @@ from rlcore.words.task import Task, split_prompts
 
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = {closer: opener for opener, closer in PAIRS.items()}
-PROMPT, DEEPEST = 10, 6
+PROMPT, DEEPEST = 8, 5
 
 
 def still_open(text: str) -> str | None:
@@ -41,21 +41,17 @@ class Brackets(Task):
     """
 
     kind: Literal["brackets"] = "brackets"
-    slips: float = knob(0.5, "slips", 0, 1, "share of demonstrations with one bracket changed", live=False)
+    max_length: int = knob(
+        9, "T_max", 1, 64, "reply tokens, the end included, after which a reply is cut", suggested=(2, 24), live=False
+    )
 
     def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """4096 distinct beginnings with one to six brackets open, 512 of them held out."""
+        """4096 distinct beginnings with one to five brackets open, 512 of them held out."""
         dice = np.random.Generator(np.random.Philox(key=3))
         found: dict[str, None] = {}
         while len(found) < 4096:
             found[_beginning(dice)] = None
         return split_prompts(list(found), heldout=512, seed=3)
-
-    def demonstrate(self, prompt: str, dice: np.random.Generator) -> str:
-        reply = list(closing(still_open(prompt) or ""))
-        if dice.random() < self.slips:
-            reply[dice.integers(len(reply))] = str(dice.choice(list(CLOSERS)))
-        return "".join(reply)
 
     def grade(self, prompt: str, reply: str, finished: bool) -> dict[str, float]:
         depth, lowest = len(still_open(prompt) or ""), len(still_open(prompt) or "")
@@ -75,7 +71,7 @@ def _beginning(dice: np.random.Generator) -> str:
     """A random beginning of a balanced string: at most `PROMPT` marks, one to `DEEPEST` of them open."""
     target, text, stack = int(dice.integers(1, PROMPT + 1)), "", ""
     while len(text) < target or not stack:
-        if stack and (len(stack) == DEEPEST or dice.random() < 0.35):
+        if stack and (len(stack) == DEEPEST or dice.random() < 0.25):
             text, stack = text + PAIRS[stack[-1]], stack[:-1]
         else:
             opener = str(dice.choice(list(PAIRS)))

@@ -42,19 +42,21 @@ def collect_words(
     said = reply(
         policy, sampler, asked, group_size=group_size, max_length=limit, choose=by_uniforms(uniforms), temperature=temperature
     )
-    draft = _draft(task, asked.repeat_interleave(group_size, 0), torch.arange(prompts).repeat_interleave(group_size), said)
+    group = torch.arange(prompts).repeat_interleave(group_size)
+    prompt = asked.index_select(0, group)
+    score = task.reward(terms(task, prompt, said.action, said.mask))
+    draft = unscored(prompt, group, said.action, said.mask, score)
     return _scored(draft, said, policy, params, params_ref, same=params_rollout is None and temperature == 1.0)
 
 
-def _draft(task: Task, prompt: Tensor, group: Tensor, said: Replies) -> Rollout:
-    """What can be said of replies without any policy: rewards on the last real token, ends, who belongs together."""
-    mask, last = said.mask, said.mask.clone()
+def unscored(prompt: Tensor, group: Tensor, action: Tensor, mask: Tensor, score: Tensor) -> Rollout:
+    """Replies as a rollout before any policy looked at them: `score` [B] on the last real token, and how each row ended."""
+    last = mask.clone()
     last[:, :-1] &= ~mask[:, 1:]
-    ended = last & (said.action == EOS)
-    score = task.reward(terms(task, prompt, said.action, mask))
+    ended = last & (action == EOS)
     zero = torch.zeros(mask.shape)
     return Rollout(
-        obs=torch.cat((prompt[:, -1:], said.action[:, :-1]), 1), action=said.action, mask=mask,
+        obs=torch.cat((prompt[:, -1:], action[:, :-1]), 1), action=action, mask=mask,
         reward=torch.where(last, score.unsqueeze(-1), 0.0), logp_old=zero, logp_ref=zero, terminal=ended,
         truncated=last & ~ended, value_old=zero, value_next=zero, group=group, prompt=prompt,
     )  # fmt: skip

@@ -50,7 +50,7 @@ def reply(
 ) -> Replies:  # fmt: skip
     """`group_size` replies to each prompt [N, P], rows of a prompt together, cut after `max_length` tokens."""
     rows = torch.arange(len(prompts)).repeat_interleave(group_size)
-    cache = policy.cache(len(prompts), prompts.shape[1] + max_length)
+    cache = policy.cache(len(prompts), prompts.shape[1] + max_length - 1)
     hidden = policy.extend(params, prompts, cache)[0][:, -1].index_select(0, rows)
     cache = cache.rows(rows)
     head_weight, alive = params["lm_head.weight"].T, torch.ones(len(rows), dtype=torch.bool)

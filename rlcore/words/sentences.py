@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-import numpy as np
-
 from rlcore.knobs import knob
 from rlcore.words.task import Task, split_prompts
 
@@ -42,23 +40,14 @@ class Sentences(Task):
 
     kind: Literal["sentences"] = "sentences"
     meaning: float = knob(0.0, "w_meaning", -10, 10, "weight of sentiment by meaning", suggested=(0, 2))
-    positive: float = knob(0.4, "positive", 0, 1, "share of good words in demonstrations", live=False)
+    max_length: int = knob(
+        14, "T_max", 1, 64, "reply tokens, the end included, after which a reply is cut", suggested=(2, 24), live=False
+    )
 
     def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """All 36 openings, 12 of them held out."""
         nouns, verbs = ("movie", "film", "food", "book", "show", "plot"), ("was", "is", "seemed")
         return split_prompts([f" {t} {n} {v}" for t in ("the", "this") for n in nouns for v in verbs], heldout=12, seed=4)
-
-    def demonstrate(self, prompt: str, dice: np.random.Generator) -> str:
-        phrases = 1 + int(dice.integers(3))
-        said = self._phrase(dice)
-        for _ in range(phrases - 1):
-            said += f" {dice.choice(['and', 'but'])}{self._phrase(dice)}"
-        return said + "."
-
-    def _phrase(self, dice: np.random.Generator) -> str:
-        adverb = f" {dice.choice(ADVERBS)}" if dice.random() < 0.5 else ""
-        return f"{adverb} {dice.choice(GOOD if dice.random() < self.positive else BAD)}"
 
     def grade(self, prompt: str, reply: str, finished: bool) -> dict[str, float]:
         grammatical = finished and _SENTENCE.fullmatch(reply) is not None

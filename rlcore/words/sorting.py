@@ -21,7 +21,9 @@ class Sorting(Task):
     """
 
     kind: Literal["sorting"] = "sorting"
-    slips: float = knob(0.6, "slips", 0, 1, "share of demonstrations with two digits swapped", live=False)
+    max_length: int = knob(
+        9, "T_max", 1, 64, "reply tokens, the end included, after which a reply is cut", suggested=(2, 24), live=False
+    )
 
     def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """8192 distinct prompts of random length and digits, 512 of them held out."""
@@ -31,13 +33,6 @@ class Sorting(Task):
             digits = dice.integers(10, size=dice.integers(SHORTEST, LONGEST + 1))
             found["".join(map(str, digits)) + ">"] = None
         return split_prompts(list(found), heldout=512, seed=2)
-
-    def demonstrate(self, prompt: str, dice: np.random.Generator) -> str:
-        digits = sorted(prompt[:-1])
-        if dice.random() < self.slips:
-            i, j = dice.choice(len(digits), 2, replace=False)
-            digits[i], digits[j] = digits[j], digits[i]
-        return "".join(digits)
 
     def grade(self, prompt: str, reply: str, finished: bool) -> dict[str, float]:
         right = "".join(sorted(prompt[:-1]))

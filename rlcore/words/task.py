@@ -1,4 +1,4 @@
-"""A word task: prompts, demonstrations to pretrain on, and a verifier whose terms are weighted into a reward.
+"""A word task: prompts, and a verifier whose terms are weighted into a reward.
 
 Terms are exact functions of prompt and reply, each in [0, 1] unless the task says otherwise, and are returned by name:
 what a reward is made of stays visible. A reply that was cut before its end has earned no exactness and no format.
@@ -32,7 +32,7 @@ class Prompts:
 
 
 class Task(Value):
-    """Subclasses say which prompts there are, what a demonstration looks like and what a reply is worth.
+    """Subclasses say which prompts there are and what a reply is worth.
 
     The weights say how much each term adds to the reward; a verifiable reward is `exact` alone.
     """
@@ -46,10 +46,6 @@ class Task(Value):
 
     def texts(self) -> tuple[Sequence[str], Sequence[str]]:
         """Training and held-out prompts, disjoint, always the same."""
-        raise NotImplementedError
-
-    def demonstrate(self, prompt: str, dice: np.random.Generator) -> str:
-        """A reply to imitate in pretraining, right or wrong, without its end."""
         raise NotImplementedError
 
     def grade(self, prompt: str, reply: str, finished: bool) -> Mapping[str, float]:
