@@ -160,7 +160,7 @@ def _finish(updates: Updates, carry: Carry, running: Tensor | None) -> tuple[Tra
     reference = updates.theta if _renews(config, state.step) else state.theta_ref
     after = replace(
         state, step=state.step + 1, theta=updates.theta, theta_ref=reference, moments=updates.moments,
-        kl_beta=beta, kl_set=config.algorithm.kl.kl_beta, carry=carry, running=None if carry is None else still_open,
+        kl_beta=beta, kl_set=float(config.algorithm.kl.kl_beta), carry=carry, running=None if carry is None else still_open,
     )  # fmt: skip
     return after, metrics
 

@@ -63,7 +63,8 @@ def beta_in_force(state: TrainState, config: RunConfig) -> float:
     """The KL coefficient of the coming step: the setting, or what a controller has made of it since it was set."""
     kl = config.algorithm.kl
     set_anew = kl.kl_beta != state.kl_set
-    return kl.kl_beta if isinstance(kl, NoKl) or isinstance(kl.controller, FixedBeta) or set_anew else state.kl_beta
+    as_set = isinstance(kl, NoKl) or isinstance(kl.controller, FixedBeta) or set_anew
+    return float(kl.kl_beta) if as_set else state.kl_beta
 
 
 def has_critic(state: TrainState) -> bool:
