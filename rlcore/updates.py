@@ -96,13 +96,19 @@ class Piece:
     advantages: Advantages
 
 
+def whole(config: RunConfig, batch: Prepared) -> Piece:
+    """The batch in order, as one piece."""
+    rollout = batch.rollout
+    return Piece(torch.arange(rollout.rows), rollout, _whitened(config, batch.advantages, rollout.mask, 1))
+
+
 def pieces(config: RunConfig, batch: Prepared, dice: Dice, epoch: int) -> Iterator[Piece]:
     """The minibatches of an epoch: the whole batch in order, or equal parts of it after one shuffle."""
     rows, count = batch.rollout.rows, config.batch.minibatches
     if rows == 0:
         return
     if count == 1:
-        yield Piece(torch.arange(rows), batch.rollout, _whitened(config, batch.advantages, batch.rollout.mask, 1))
+        yield whole(config, batch)
         return
     order = torch.from_numpy(dice("shuffle", epoch).permutation(rows))
     rollout, advantages = take(batch.rollout, order), batch.advantages.each(lambda x: x.index_select(0, order))

@@ -13,7 +13,7 @@ from rlcore.presets import preset
 from rlcore.records import StepRecord, UpdateTrace
 from rlcore.rollout import Rollout
 from rlcore.state import TrainState
-from rlcore.updates import Updates, prepare
+from rlcore.updates import Updates, prepare, whole
 
 
 @lru_cache(maxsize=32)
@@ -48,7 +48,8 @@ def reuse(config: RunConfig, rollout: Rollout, *, epochs: int, state: TrainState
     config  environment, policy, algorithm and optimiser; its batch sizes are not read
     """
     state = init(config) if state is None else state
-    updates = Updates(state, config, prepare(state, config, rollout), True)
+    batch = prepare(state, config, rollout)
+    updates = Updates(state, config, batch, True)
     for epoch in range(epochs):
-        updates.run(epoch, 0, None)
+        updates.run(epoch, 0, whole(config, batch))
     return tuple(updates.traces)
