@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
+from figures.drawing import Drawing
 from figures.plate import Plate
-from figures.style import band, base, ink, meaning
 from figures.theme import Look, Mode, look
 
 if TYPE_CHECKING:
@@ -28,20 +28,15 @@ def penalty(curves: Mapping[str, PenaltyCurve], *, kl_beta: float, eps_low: floa
     """Slope of one sample's objective over its ratio, under clip and under each penalty."""
 
     def draw(mode: Mode) -> go.Figure:
-        figure = go.Figure()
+        d = Drawing(mode)
         for name, each in curves.items():
             label = "PPO clip" if name == "clip" else f"ρA − β·{name}"
-            drawn = LOOKS[name]
-            figure.add_scatter(
-                x=each.ratio, y=each.slope, mode="lines", name=label,
-                line={"color": drawn.color(mode), "dash": drawn.dash, "width": 2.4},
-                hovertemplate=label + ": slope %{y:.3f} at ratio %{x:.3f}<extra></extra>",
-            )  # fmt: skip
-        band(figure, mode, low=1 - eps_low, high=1 + eps_high)
-        figure.add_hline(y=0, line={"color": ink(mode), "width": 1})
-        figure.update_xaxes(title_text="ratio ρ = π/π_old (reference = old policy)")
-        figure.update_yaxes(title_text="slope of the objective, d/d log π")
-        return base(figure, mode, height=380)
+            d.line(each.ratio, each.slope, label, look=LOOKS[name], hover=label + ": slope %{y:.3f} at ratio %{x:.3f}")
+        d.band(1 - eps_low, 1 + eps_high)
+        d.across(0, along="y")
+        d.x("ratio ρ = π/π_old (reference = old policy)")
+        d.y("slope of the objective, d/d log π")
+        return d.figure(height=400)
 
     rests = "; ".join(f"{name} pulls back from ratio {c.rest:.2f}" for name, c in curves.items() if c.rest is not None)
     rests = rests or "no penalty pulls back inside the drawn range"
@@ -58,28 +53,27 @@ def values(tried: Bench, spread: Mapping[str, np.ndarray], *, samples: int) -> P
     """Repeated estimates by each estimator around the exact KL."""
 
     def draw(mode: Mode) -> go.Figure:
-        figure = go.Figure()
+        d = Drawing(mode)
         names = list(spread)
         for place, name in enumerate(names):
             drawn = LOOKS[name]
             across = np.linspace(-0.28, 0.28, len(spread[name]))
-            figure.add_scatter(
-                x=place + across, y=spread[name], mode="markers", name=name, showlegend=False,
-                marker={"color": drawn.color(mode), "symbol": drawn.marker, "size": 5, "opacity": 0.6},
-                hovertemplate=name + ": %{y:.4f} nats<extra></extra>",
+            d.marks(
+                place + across, spread[name], name, color=drawn.color(mode), symbol=drawn.marker, size=5, opacity=0.6,
+                legend=False, hover=name + ": %{y:.4f} nats",
             )  # fmt: skip
-            figure.add_scatter(
-                x=[place - 0.36, place + 0.36], y=[tried.trials[place].mean] * 2, mode="lines", name="expected value",
-                showlegend=place == 0, line={"color": ink(mode), "width": 3}, hovertemplate="mean %{y:.5f}<extra></extra>",
+            mean = tried.trials[place].mean
+            d.line(
+                [place - 0.36, place + 0.36], [mean, mean], "expected value", width=3, legend=place == 0,
+                hover="expected value %{y:.5f}",
             )  # fmt: skip
-        figure.add_hline(y=tried.exact, line={"color": meaning(mode).dead, "width": 1.5, "dash": "dash"})
-        figure.add_scatter(
-            x=[None], y=[None], mode="lines", name="exact KL",
-            line={"color": meaning(mode).dead, "width": 1.5, "dash": "dash"},
+        d.line(
+            [-0.6, len(names) - 0.4], [tried.exact] * 2, "exact KL", color=d.color.dead, dash="dash", width=1.6,
+            hover="exact KL %{y:.5f}",
         )  # fmt: skip
-        figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names, range=[-0.6, len(names) - 0.4])
-        figure.update_yaxes(title_text=f"estimate from {samples} samples, nats")
-        return base(figure, mode, height=360)
+        d.x("", tickvals=list(range(len(names))), ticktext=names, range=[-0.6, len(names) - 0.4])
+        d.y(f"estimate from {samples} samples, nats")
+        return d.figure(height=380)
 
     told = "; ".join(f"{t.name}: mean {t.mean:.4f}, bias {t.bias:+.4f}, spread {t.std:.3f}" for t in tried.trials)
     table = {
@@ -95,23 +89,20 @@ def gradients(tried: Bench) -> Plate:
     tokens = [f"token {i + 1}" for i in range(tried.policy.size)]
 
     def draw(mode: Mode) -> go.Figure:
-        figure = go.Figure()
-        for trial in tried.trials:
-            drawn = LOOKS[trial.name]
-            figure.add_bar(
-                x=tokens, y=trial.gradient, name=f"{trial.name} as a loss", marker={"color": drawn.color(mode)},
-                hovertemplate=trial.name + ": %{y:+.4f}<extra></extra>",
-            )  # fmt: skip
+        d = Drawing(mode)
+        hatches = ("", "/", "x", ".")
+        for trial, hatch in zip(tried.trials, hatches, strict=True):
+            name = f"{trial.name} as a loss"
+            d.bars(tokens, trial.gradient, name, look=LOOKS[trial.name], hatch=hatch, hover=name + ": %{y:+.4f}")
         for label, truth, symbol, paint in (
-            ("∇KL(π‖ref)", tried.reverse, "line-ew-open", ink(mode)), ("∇KL(ref‖π)", tried.forward, "x", meaning(mode).dead),
+            ("∇KL(π‖ref)", tried.reverse, "line-ew-open", d.ink), ("∇KL(ref‖π)", tried.forward, "x", d.color.dead),
         ):  # fmt: skip
-            figure.add_scatter(
-                x=tokens, y=truth, mode="markers", name=label,
-                marker={"symbol": symbol, "size": 16 if "line" in symbol else 9, "color": paint, "line": {"width": 3, "color": paint}},
-                hovertemplate=label + ": %{y:+.4f}<extra></extra>",
-            )  # fmt: skip
-        figure.update_yaxes(title_text="expected gradient per logit")
-        return base(figure, mode, height=360)
+            wide = symbol == "line-ew-open"
+            d.marks(
+                tokens, truth, label, color=paint, symbol=symbol, size=44 if wide else 9, opacity=1, hover=label + ": %{y:+.4f}"
+            )
+        d.y("expected gradient per logit")
+        return d.figure(height=380)
 
     table = {"token": tokens, "∇KL(π‖ref)": tried.reverse.tolist(), "∇KL(ref‖π)": tried.forward.tolist()}
     table |= {f"{t.name} as a loss": t.gradient.tolist() for t in tried.trials}

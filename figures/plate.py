@@ -46,5 +46,5 @@ def csv_text(table: Table) -> str:
 
 
 def _cell(value: object) -> str:
-    text = repr(float(value)) if hasattr(value, "dtype") and getattr(value, "dtype").kind == "f" else str(value)
+    text = repr(float(value)) if hasattr(value, "dtype") and value.dtype.kind == "f" else str(value)
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text

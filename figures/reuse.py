@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
+from figures.drawing import Drawing, thinned
 from figures.plate import Plate
-from figures.style import base, meaning
-from figures.surrogate import thinned
 from figures.theme import CUSTOM, Look, Mode, look
 
 if TYPE_CHECKING:
@@ -34,27 +33,24 @@ def fan(found: Fan, *, eps_low: float, eps_high: float) -> Plate:
     """Every token's ratio before each update; a cross where the bound has removed its gradient."""
 
     def draw(mode: Mode) -> go.Figure:
-        color, figure = meaning(mode), go.Figure()
+        d = Drawing(mode)
         updates = np.arange(1, len(found.ratio) + 1)
         for name, chosen, paint, dash in (
-            ("A > 0", found.advantage > 0, color.better, "solid"), ("A < 0", found.advantage < 0, color.worse, "dash"),
+            ("A > 0", found.advantage > 0, d.color.better, "solid"), ("A < 0", found.advantage < 0, d.color.worse, "dash"),
         ):  # fmt: skip
-            index = thinned(np.flatnonzero(chosen))
-            x, y = _threads(updates, found.ratio[:, index])
-            figure.add_scatter(
-                x=x, y=y, mode="lines", name=name, line={"color": paint, "width": 1, "dash": dash}, opacity=0.55,
-                hovertemplate=name + ": ratio %{y:.3f} before update %{x}<extra></extra>",
-            )  # fmt: skip
+            x, y = _threads(updates, found.ratio[:, thinned(np.flatnonzero(chosen))])
+            hover = name + ": ratio %{y:.3f} before update %{x}"
+            d.line(x, y, name, color=paint, dash=dash, width=1, opacity=0.6, hover=hover)
         when, who = np.nonzero(found.dead)
         index = thinned(np.arange(when.size), 400)
-        figure.add_scatter(
-            x=updates[when[index]], y=found.ratio[when[index], who[index]], mode="markers", name="gradient is zero",
-            marker={"symbol": "x", "color": color.dead, "size": 7}, hovertemplate="dead at ratio %{y:.3f}<extra></extra>",
+        d.marks(
+            updates[when[index]], found.ratio[when[index], who[index]], "gradient is zero", color=d.color.dead, symbol="x",
+            size=7, hover="gradient is zero at ratio %{y:.3f}",
         )  # fmt: skip
-        _edges(figure, mode, eps_low, eps_high)
-        figure.update_xaxes(title_text="update on the same batch", dtick=1 if len(updates) <= 20 else None)
-        figure.update_yaxes(title_text="ratio ρ before the update")
-        return base(figure, mode, height=400)
+        d.band(1 - eps_low, 1 + eps_high, along="y")
+        d.x("update on the same batch", dtick=1 if len(updates) <= 20 else 5)
+        d.y("ratio ρ before the update")
+        return d.figure(height=400)
 
     first = int(np.argmax(found.outside.any(1))) if found.outside.any() else -1
     left = f"the first ratio leaves the band before update {first + 1}" if first >= 0 else "no ratio leaves the band"
@@ -70,21 +66,17 @@ def compare(fans: Sequence[Fan], *, eps_low: float, eps_high: float) -> Plate:
     """Largest and smallest ratio before each update, one pair of lines a mechanism."""
 
     def draw(mode: Mode) -> go.Figure:
-        figure = go.Figure()
+        d = Drawing(mode)
         for found in fans:
             label, drawn = LOOKS[found.mechanism]
             updates = np.arange(1, len(found.ratio) + 1)
             for part, y in (("largest", found.highest), ("smallest", found.lowest)):
-                figure.add_scatter(
-                    x=updates, y=y, mode="lines+markers", name=label, legendgroup=label, showlegend=part == "largest",
-                    line={"color": drawn.color(mode), "dash": drawn.dash, "width": 2.2},
-                    marker={"symbol": drawn.marker, "size": 7, "color": drawn.color(mode)},
-                    hovertemplate=f"{label}<br>{part} ratio %{{y:.3f}}<br>before update %{{x}}<extra></extra>",
-                )  # fmt: skip
-        _edges(figure, mode, eps_low, eps_high)
-        figure.update_xaxes(title_text="update on the same batch")
-        figure.update_yaxes(title_text="smallest and largest ratio")
-        return base(figure, mode, height=400)
+                hover = f"{label}<br>{part} ratio %{{y:.3f}}<br>before update %{{x}}"
+                d.line(updates, y, label, look=drawn, marks=True, legend=part == "largest", hover=hover)
+        d.band(1 - eps_low, 1 + eps_high, along="y")
+        d.x("update on the same batch", dtick=1 if max(len(f.ratio) for f in fans) <= 20 else 5)
+        d.y("smallest and largest ratio")
+        return d.figure(height=400)
 
     told = "; ".join(
         f"{LOOKS[f.mechanism][0]}: {f.lowest[-1]:.2f} to {f.highest[-1]:.2f} before update {len(f.ratio)}" for f in fans
@@ -97,13 +89,6 @@ def _threads(updates: np.ndarray, ratio: np.ndarray) -> tuple[np.ndarray, np.nda
     gap = np.full((1, ratio.shape[1]), np.nan)
     x = np.concatenate([np.repeat(updates[:, None], ratio.shape[1], 1).astype(float), gap])
     return x.T.reshape(-1), np.concatenate([ratio, gap]).T.reshape(-1)
-
-
-def _edges(figure: go.Figure, mode: Mode, eps_low: float, eps_high: float) -> None:
-    color = meaning(mode).mark
-    figure.add_hrect(y0=1 - eps_low, y1=1 + eps_high, fillcolor=color, opacity=0.12, line_width=0, layer="below")
-    for edge in (1 - eps_low, 1 + eps_high):
-        figure.add_hline(y=edge, line={"color": color, "width": 1, "dash": "dot"})
 
 
 def _by_update(fans: Sequence[Fan]) -> dict[str, list[float | str]]:

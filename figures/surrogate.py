@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
+from figures.drawing import Drawing, thinned
 from figures.plate import Plate
-from figures.style import band, base, ink, meaning
 from figures.theme import CUSTOM, Look, Mode, look
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ LOOKS: dict[str, tuple[str, Look]] = {
     "unclipped": ("no clip", CUSTOM),
     "clip_without_min": ("clip, no min", look("reinforce_pp")),
 }
-DRAWN = 150  # marks of one kind; more would only cover each other
 
 
 def objective(
@@ -40,18 +38,19 @@ def objective(
     sign = "A > 0" if first.advantage > 0 else "A < 0"
 
     def draw(mode: Mode) -> go.Figure:
-        figure = make_subplots(2, 1, shared_xaxes=True, vertical_spacing=0.07, row_heights=[0.56, 0.44])
+        d = Drawing(mode, heights=(0.56, 0.44))
         for each in curves[::-1]:
-            _lines(figure, each, mode)
+            label, drawn = LOOKS[each.surrogate.kind]
+            for row, y in ((1, each.objective), (2, each.slope)):
+                hover = label + ": %{y:.3f} at ratio %{x:.3f}"
+                d.line(each.ratio, y / abs(each.advantage), label, look=drawn, row=row, legend=row == 1, hover=hover)
         if samples is not None:
-            _marks(figure, samples, first.advantage, mode)
-        band(figure, mode, low=1 - eps_low, high=1 + eps_high, row="all", col=1)
-        figure.update_yaxes(title_text="objective ÷ |A|", row=1, col=1)
-        figure.update_yaxes(title_text="slope ÷ |A|", row=2, col=1)
-        figure.update_xaxes(title_text="ratio ρ = π/π_old", row=2, col=1)
-        figure.update_xaxes(range=[float(first.ratio[0]), float(first.ratio[-1])])
-        figure.update_layout(title={"text": f"{sign}: this sample should become {_more(first.advantage)} likely", "x": 0})
-        return base(figure, mode, height=470)
+            _marks(d, samples, first.advantage)
+        d.band(1 - eps_low, 1 + eps_high)
+        d.y("objective ÷ |A|", row=1)
+        d.y("slope ÷ |A|", row=2)
+        d.x("ratio ρ = π/π_old", range=[float(first.ratio[0]), float(first.ratio[-1])])
+        return d.figure(height=470, title=f"{sign}: this sample should become {_more(first.advantage)} likely")
 
     rows = [
         (LOOKS[c.surrogate.kind][0], *map(float, values))
@@ -70,45 +69,28 @@ def _more(advantage: float) -> str:
     return "more" if advantage > 0 else "less"
 
 
-def _lines(figure: go.Figure, each: Curve, mode: Mode) -> None:
-    label, drawn = LOOKS[each.surrogate.kind]
-    size = abs(each.advantage)
-    line = {"color": drawn.color(mode), "dash": drawn.dash, "width": 2.4}
-    for row, y in ((1, each.objective / size), (2, each.slope / size)):
-        figure.add_scatter(
-            x=each.ratio, y=y, mode="lines", name=label, legendgroup=label, showlegend=row == 1, line=line,
-            hovertemplate=label + ": %{y:.3f} at ratio %{x:.3f}<extra></extra>", row=row, col=1,
-        )  # fmt: skip
-
-
-def _marks(figure: go.Figure, samples: Samples, advantage: float, mode: Mode) -> None:
-    """Three kinds of token, told apart by shape as well as color."""
-    color = meaning(mode)
-    of_sign = np.sign(samples.advantage) == np.sign(advantage)
-    kinds = (
-        ("inside the band", ~samples.outside & ~samples.dead, "circle", ink(mode)),
-        ("outside, gradient alive", samples.outside & ~samples.dead, "diamond-open", color.worse),
-        ("gradient is zero", samples.dead, "x", color.dead),
+def _kinds(d: Drawing, samples: Samples) -> tuple[tuple[str, np.ndarray, str, str], ...]:
+    """Three kinds of token, told apart by shape as well as color: name, which, symbol, color."""
+    return (
+        ("inside the band", ~samples.outside & ~samples.dead, "circle", d.ink),
+        ("outside, gradient alive", samples.outside & ~samples.dead, "diamond-open", d.color.worse),
+        ("gradient is zero", samples.dead, "x", d.color.dead),
     )
-    for name, chosen, symbol, paint in kinds:
+
+
+def _marks(d: Drawing, samples: Samples, advantage: float) -> None:
+    of_sign = np.sign(samples.advantage) == np.sign(advantage)
+    for name, chosen, symbol, paint in _kinds(d, samples):
         index = thinned(np.flatnonzero(chosen & of_sign))
         size = np.abs(samples.advantage[index])
-        hover = np.stack([samples.advantage[index], samples.row[index], samples.position[index]], axis=-1)
+        about = np.stack([samples.advantage[index], samples.row[index], samples.position[index]], axis=-1)
+        hover = (
+            name + "<br>ratio %{x:.3f}, A %{customdata[0]:+.3f}<br>row %{customdata[1]:.0f}, step %{customdata[2]:.0f}"
+        )
         for row, y in ((1, samples.objective[index] / size), (2, samples.slope[index] / size)):
-            figure.add_scatter(
-                x=samples.ratio[index], y=y, mode="markers", name=name, legendgroup=name, showlegend=row == 1,
-                marker={"symbol": symbol, "color": paint, "size": 8, "opacity": 0.75, "line": {"width": 1.4, "color": paint}},
-                customdata=hover, row=row, col=1,
-                hovertemplate=name + "<br>ratio %{x:.3f}, A %{customdata[0]:+.3f}<br>row %{customdata[1]}, step "
-                "%{customdata[2]}<extra></extra>",
-            )  # fmt: skip
-
-
-def thinned(index: np.ndarray, most: int = DRAWN) -> np.ndarray:
-    """At most `most` of the indices, evenly spread, the first and the last among them."""
-    if index.size <= most:
-        return index
-    return index[np.linspace(0, index.size - 1, most).round().astype(int)]
+            d.marks(
+                samples.ratio[index], y, name, color=paint, symbol=symbol, row=row, legend=row == 1, hover=hover, data=about
+            )
 
 
 def _objective_alt(curves: Sequence[Curve], samples: Samples | None, sign: str) -> str:
@@ -139,39 +121,26 @@ def plane(samples: Samples, *, eps_low: float, eps_high: float) -> Plate:
     """Every token by ratio and advantage: two of the four outer quarters are dead, the other two are not."""
 
     def draw(mode: Mode) -> go.Figure:
-        color = meaning(mode)
-        figure = go.Figure()
+        d = Drawing(mode)
         reach = 1.15 * max(float(np.abs(samples.advantage).max()), 0.5)
         left = min(float(samples.ratio.min()), 1 - eps_low) - 0.08
         right = max(float(samples.ratio.max()), 1 + eps_high) + 0.08
-        for x0, x1, y in ((1 + eps_high, right, reach), (left, 1 - eps_low, -reach)):
-            figure.add_shape(
-                type="rect", x0=x0, x1=x1, y0=0, y1=y, fillcolor=color.dead, opacity=0.14, line_width=0, layer="below"
-            )
-        band(figure, mode, low=1 - eps_low, high=1 + eps_high)
-        kinds = (
-            ("inside the band", ~samples.outside & ~samples.dead, "circle", ink(mode)),
-            ("outside, gradient alive", samples.outside & ~samples.dead, "diamond-open", color.worse),
-            ("gradient is zero", samples.dead, "x", color.dead),
-        )
-        for name, chosen, symbol, paint in kinds:
-            index = thinned(np.flatnonzero(chosen), 2 * DRAWN)
-            figure.add_scatter(
-                x=samples.ratio[index], y=samples.advantage[index], mode="markers", name=f"{name} ({int(chosen.sum())})",
-                marker={"symbol": symbol, "color": paint, "size": 8, "opacity": 0.7, "line": {"width": 1.4, "color": paint}},
-                hovertemplate=name + "<br>ratio %{x:.3f}<br>A %{y:+.3f}<extra></extra>",
+        d.box(1 + eps_high, right, 0, reach, color=d.color.dead)
+        d.box(left, 1 - eps_low, -reach, 0, color=d.color.dead)
+        d.band(1 - eps_low, 1 + eps_high)
+        for name, chosen, symbol, paint in _kinds(d, samples):
+            index = thinned(np.flatnonzero(chosen), 300)
+            d.marks(
+                samples.ratio[index], samples.advantage[index], f"{name} ({int(chosen.sum())})", color=paint, symbol=symbol,
+                hover=name + "<br>ratio %{x:.3f}<br>A %{y:+.3f}",
             )  # fmt: skip
-        for x, y, text in (
-            (right, reach, "dead: ρ > 1 + ε_high, A > 0"), (left, -reach, "dead: ρ < 1 − ε_low, A < 0"),
-            (left, reach, "alive: pulled back up"), (right, -reach, "alive: pushed back down"),
-        ):  # fmt: skip
-            figure.add_annotation(
-                x=x, y=y, text=text, showarrow=False, xanchor="right" if x == right else "left",
-                yanchor="top" if y > 0 else "bottom",
-            )  # fmt: skip
-        figure.update_xaxes(title_text="ratio ρ = π/π_old", range=[left, right])
-        figure.update_yaxes(title_text="advantage A", range=[-1.08 * reach, 1.08 * reach])
-        return base(figure, mode, height=430)
+        d.note(right, reach, "dead: already up", xanchor="right", yanchor="top")
+        d.note(left, -reach, "dead: already down", xanchor="left", yanchor="bottom")
+        d.note(left, reach, "alive: pulled back up", xanchor="left", yanchor="top")
+        d.note(right, -reach, "alive: pushed back down", xanchor="right", yanchor="bottom")
+        d.x("ratio ρ = π/π_old", range=[left, right])
+        d.y("advantage A", range=[-1.08 * reach, 1.08 * reach])
+        return d.figure(height=430)
 
     alive = int((samples.outside & ~samples.dead).sum())
     told = (

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Literal
 
 import streamlit as st
 from pydantic import BaseModel
 
 from rlcore.knobs import Knob, knobs_of
+from ui import address
 from ui.refusals import forget, note_refusal, refuse_choice, tell_refusal
 
-Option = TypeVar("Option")
 MANTISSAS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 FIELD_WIDTH = 96  # pixels; at this width Streamlit leaves the step buttons out
 
@@ -69,15 +69,16 @@ def whole(key: str, about: Knob, default: int, *, name: str = "") -> int:
 
 def choice(
     key: str, label: str, options: Sequence[str], *, default: str | None = None, shown: Callable[[str], str] = str,
-    help: str | None = None,
+    help: str | None = None, label_visibility: Literal["visible", "hidden", "collapsed"] = "visible",
 ) -> str:  # fmt: skip
-    """One of a few named options, as buttons; the option's own name stands in the URL."""
-    refuse_choice(key, options)
+    """One of a few named options, as buttons; the option's own name stands in the URL, not its label."""
     first = options[0] if default is None else default
+    address.read(key, options, [first])
     chosen = st.segmented_control(
-        label, options, default=first, required=True, key=key, bind="query-params", format_func=shown, help=help,
-        on_change=forget, args=(key,),
+        label, options, required=True, key=key, format_func=shown, help=help, on_change=forget, args=(key,),
+        persist_state="session", label_visibility=label_visibility,
     )  # fmt: skip
+    address.write(key, [chosen or first], [first])
     tell_refusal(key)
     return chosen or first
 
@@ -86,14 +87,16 @@ def several(
     key: str, label: str, options: Sequence[str], *, default: Sequence[str], shown: Callable[[str], str] = str,
     help: str | None = None,
 ) -> tuple[str, ...]:  # fmt: skip
-    """Any of a few named options, as pills."""
-    refuse_choice(key, options)
+    """Any of a few named options, as pills; in the URL their names, separated by commas ("-" for none)."""
+    address.read(key, options, default, many=True)
     chosen = st.pills(
-        label, options, selection_mode="multi", default=list(default), key=key, bind="query-params", format_func=shown,
-        help=help, on_change=forget, args=(key,),
+        label, options, selection_mode="multi", key=key, format_func=shown, help=help, on_change=forget, args=(key,),
+        persist_state="session",
     )  # fmt: skip
+    found = tuple(option for option in options if option in chosen)
+    address.write(key, found, default)
     tell_refusal(key)
-    return tuple(option for option in options if option in chosen)
+    return found
 
 
 def toggle(key: str, label: str, *, default: bool = False, help: str | None = None) -> bool:
@@ -187,6 +190,13 @@ def _ticks(about: Knob, step: float | None, whole: bool) -> list[float]:
         grid = [float(f"{m * 10.0**e:.6g}") for e in range(first, last + 1) for m in MANTISSAS]
         inside = [x for x in grid if low <= x <= high]
         return sorted({low, high, *inside}) if not whole else sorted({float(round(x)) for x in (low, high, *inside)})
-    width = step or (max(1.0, float(round((high - low) / 100))) if whole else (high - low) / 100)
-    count = round((high - low) / width)
-    return [float(f"{low + i * width:.10g}") for i in range(count + 1)]
+    width = step or (max(1.0, _nice((high - low) / 100)) if whole else _nice((high - low) / 100))
+    first, last = math.ceil(low / width - 1e-9), math.floor(high / width + 1e-9)
+    inside = [float(f"{i * width:.10g}") for i in range(first, last + 1)]
+    return sorted({low, high, *inside})
+
+
+def _nice(width: float) -> float:
+    """The nearest 1, 2 or 5 times a power of ten that is not smaller."""
+    power = 10.0 ** math.floor(math.log10(width))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-9))

@@ -2,14 +2,16 @@
 
     figure.show(plate, key="curve")
 
-Exports: SVG or PNG by the chart's own camera button (made by the browser), a publication figure as PDF, SVG or PNG
-(made here by matplotlib, no browser), interactive HTML, and the numbers as CSV. Nothing is computed but formats.
+The figure is drawn by our own component (`static/figure.js`), which redraws in place; `st.plotly_chart` builds the chart
+anew at every change. Exports: SVG and PNG by the chart's own buttons (made by the browser), a publication figure as PDF,
+SVG or PNG (made here by matplotlib, no browser), interactive HTML, and the numbers as CSV.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import streamlit as st
 
@@ -18,11 +20,29 @@ from figures.plate import Plate, csv_text
 from ui.page import mode
 
 FORMATS = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
+SCRIPT = Path(__file__).resolve().parent.parent / "static" / "figure.js"
+
+_LOADER = """
+export default (component) => {
+  let leave = null, left = false;
+  const url = new URL("app/static/figure.js?v=__VERSION__", document.baseURI);
+  (window.__figureModule ??= import(url)).then((module) => { if (!left) leave = module.mount(component); });
+  return () => { left = true; leave?.(); };
+};
+"""
+
+_component = st.components.v2.component(
+    "surrogate_figure",
+    js=_LOADER.replace("__VERSION__", hashlib.sha256(SCRIPT.read_bytes()).hexdigest()[:12]),
+    isolate_styles=False,
+)
 
 
 def show(plate: Plate, *, key: str, caption: bool = True) -> None:
     """Draw a plate; `key` must be unique on the page and stay the same between reruns."""
-    st.plotly_chart(plate.draw(mode()), key=f"{key}_chart", config=_config(plate.name, key), alt=plate.alt)
+    drawn = plate.draw(mode())
+    spec = {"key": key, "name": plate.name, "alt": plate.alt, "height": drawn.layout.height, "spec": drawn.to_json(validate=False)}
+    _component(key=f"{key}_chart", data=spec)
     if caption:
         st.caption(plate.alt)
     with st.container(horizontal=True, gap="small"):
@@ -31,18 +51,18 @@ def show(plate: Plate, *, key: str, caption: bool = True) -> None:
 
 
 def _table(plate: Plate, key: str) -> None:
-    shown = st.popover("Numbers", type="tertiary", icon="🔢", key=f"{key}_numbers", on_change="rerun")
+    shown = st.popover("Numbers", type="tertiary", icon=":material/table_chart:", key=f"{key}_numbers", on_change="rerun")
     if shown.open:
         with shown:
             st.dataframe(dict(plate.table), hide_index=True, height=min(35 * (len(next(iter(plate.table.values()), ())) + 1), 320))
 
 
 def _exports(plate: Plate, key: str) -> None:
-    menu = st.popover("Export", type="tertiary", icon="⬇️", key=f"{key}_export", on_change="rerun")
+    menu = st.popover("Export", type="tertiary", icon=":material/download:", key=f"{key}_export", on_change="rerun")
     if not menu.open:
         return
     with menu:
-        st.radio("The camera button in the chart saves", ("svg", "png"), key=f"{key}_camera", horizontal=True)
+        st.caption("The chart's own buttons save it as SVG or PNG as it is on the screen.")
         title = st.text_input("Title of the publication figure", plate.title, key=f"{key}_title", max_chars=200)
         with st.container(horizontal=True):
             width = st.number_input("Width, cm", 4.0, 40.0, 14.0, 0.5, key=f"{key}_width", width=120)
@@ -60,12 +80,3 @@ def _exports(plate: Plate, key: str) -> None:
 def _download(label: str, name: str, mime: str, key: str, make: Callable[[], bytes]) -> None:
     """A button that makes its file when it is pressed and reruns nothing."""
     st.download_button(label, make, name, mime, key=f"{key}_{label}", on_click="ignore")
-
-
-def _config(name: str, key: str) -> dict[str, Any]:
-    return {
-        "displaylogo": False,
-        "toImageButtonOptions": {"format": st.session_state.get(f"{key}_camera", "svg"), "filename": name, "scale": 2},
-        "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-        "responsive": True,
-    }

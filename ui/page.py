@@ -16,9 +16,10 @@ import streamlit as st
 
 from figures.theme import Mode
 from live import warm
+from ui import controls
 from ui.lesson import Lesson, Section, lesson
 from ui.pages import ROOT
-from ui.refusals import REFUSED, forget, refuse_choice, tell_refusal
+from ui.refusals import REFUSED
 
 SHOW = "show"
 
@@ -51,13 +52,10 @@ def terms(names: Iterable[str]) -> None:
 def section(words: Lesson) -> Section:
     """Which section of the page is looked at: a choice that stands in the address as `show`; its text is written."""
     keys = [s.key for s in words.sections]
-    refuse_choice(SHOW, keys)
-    chosen = st.segmented_control(
-        "Section", keys, default=keys[0], required=True, key=SHOW, bind="query-params", label_visibility="collapsed",
-        format_func=lambda key: words.section(key).label, on_change=forget, args=(SHOW,),
-    )  # fmt: skip
-    tell_refusal(SHOW)
-    found = words.section(chosen or keys[0])
+    chosen = controls.choice(
+        SHOW, "Section", keys, shown=lambda key: words.section(key).label, label_visibility="collapsed"
+    )
+    found = words.section(chosen)
     st.markdown(found.text)
     return found
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-REFUSED = "⚠️"
+REFUSED = ":material/error:"
 
 
 def note_refusal(key: str, message: str) -> None:

@@ -35,7 +35,7 @@ def _band() -> tuple[float, float]:
 
 def _update() -> UpdateTrace:
     """Which recorded update is looked at: a preset's run, its step, and the pass over that batch."""
-    with st.expander("Which samples: GRPO on the gridworld by default", icon="🎞️"):
+    with st.expander("Which samples: GRPO on the gridworld by default", icon=":material/movie:"):
         recipe = controls.choice("recipe", "Recipe of the run", RECIPES, shown=lambda key: by_key(key).name)
         env = controls.choice("env", "World", tuple(WORLDS), shown=WORLDS.__getitem__)
         step = controls.whole("step", controls.counted(0, 30, "training step of the run, from 0"), 0, name="step")
@@ -118,7 +118,7 @@ def epochs() -> None:
         count = controls.whole("epochs", controls.declared(Batch, "epochs", suggested=(1, 30)), 10, name="updates")
     with right:
         env = controls.choice("env", "World", tuple(WORLDS), default="contextual", shown=WORLDS.__getitem__)
-    with st.expander("What else may hold the ratio", icon="🧲", expanded=True):
+    with st.expander("What else may hold the ratio", icon=":material/tune:", expanded=True):
         chosen = controls.several(
             "mechanisms", "Compare", tuple(reuse.MECHANISMS), default=("clip", "none", "k1", "k3"),
             shown=lambda name: reuse_figures.LOOKS[name][0],

@@ -1,0 +1,36 @@
+"""Choices in the address by their names. Streamlit's own binding would write their labels there, which change.
+
+Numbers, texts and switches use `bind="query-params"`; only options with labels go through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from ui.refusals import note_refusal
+
+NONE = "-"
+
+
+def read(key: str, options: Sequence[str], default: Sequence[str], *, many: bool = False) -> None:
+    """Before the control is made: its first value from the address; what is not an option is refused and told."""
+    if key in st.session_state:
+        return
+    asked = [name for text in st.query_params.get_all(key) for name in text.split(",") if name and name != NONE]
+    wrong = [name for name in asked if name not in options]
+    if wrong:
+        note_refusal(key, f"{key}: must be one of {', '.join(options)}, got {wrong[0][:60]!r}")
+    good = [name for name in options if name in asked]
+    empty = many and st.query_params.get(key) == NONE
+    first = good if good or empty else list(default)
+    st.session_state[key] = first if many else first[0]
+
+
+def write(key: str, chosen: Sequence[str], default: Sequence[str]) -> None:
+    """After the control: put what was chosen into the address, or nothing where it is the default."""
+    if list(chosen) == list(default):
+        st.query_params.pop(key, None)
+    elif st.query_params.get(key) != (text := ",".join(chosen) or NONE):
+        st.query_params[key] = text
