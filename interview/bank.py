@@ -60,7 +60,7 @@ _StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _m
 def read_yaml(path: Path) -> Any:
     """The content of a YAML file; raises BankError naming the file and the place."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_StrictLoader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BankError(f"{path.name}: not readable as YAML: {error}") from error
 

@@ -20,6 +20,8 @@ PageName = Literal[
     "home", "surrogate", "advantages", "ratios", "step_through", "lab", "duel", "glossary", "misconceptions"
 ]
 PAGES: tuple[str, ...] = get_args(PageName)
+PATHS: Mapping[str, str] = {"home": "", "step_through": "step"}
+"""Where a page's path in the URL is not its name."""
 RecipeName = Literal[
     "ppo", "grpo", "dr_grpo", "dapo", "rloo", "reinforce_pp", "gspo", "gspo_token", "cispo", "sapo", "gmpo"
 ]
@@ -29,6 +31,7 @@ ENVS: tuple[str, ...] = get_args(EnvName)
 Dotted = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$", max_length=60)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 
+Check = Callable[[Scalar], str | None]
 Params = Mapping[str, Scalar]
 Validator = Callable[[Params], None]
 """Raises ValueError naming the parameter, the rule and the value; returns nothing when all is well."""
@@ -47,7 +50,8 @@ class ProofLink(Frozen):
 
     def path(self) -> str:
         """`lab?recipe=grpo&env=bandit`, to be put behind the app's own address."""
-        return f"{self.page}?{self.query()}" if self.params else self.page
+        where = PATHS.get(self.page, self.page)
+        return f"{where}?{self.query()}" if self.params else where
 
 
 class RunSpec(Frozen):
@@ -73,7 +77,7 @@ def _spell(value: Scalar) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _number(low: float, high: float) -> Callable[[Scalar], str | None]:
+def _number(low: float, high: float) -> Check:
     def check(value: Scalar) -> str | None:
         fine = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
         return None if fine else f"must be a number between {low:g} and {high:g}"
@@ -81,7 +85,7 @@ def _number(low: float, high: float) -> Callable[[Scalar], str | None]:
     return check
 
 
-def _one_of(*names: str) -> Callable[[Scalar], str | None]:
+def _one_of(*names: str) -> Check:
     def check(value: Scalar) -> str | None:
         return None if value in names else f"must be one of {', '.join(names)}"
 
@@ -93,10 +97,13 @@ def _numbers(value: Scalar) -> str | None:
     return None if fine else "must be numbers separated by commas"
 
 
-def _recipes(value: Scalar) -> str | None:
-    names = str(value).split(",")
-    fine = 2 <= len(names) <= 5 and set(names) <= set(RECIPES)
-    return None if fine else f"must be two to five of {', '.join(RECIPES)}, separated by commas"
+def _some_of(*names: str, least: int = 1, most: int = 99) -> Check:
+    def check(value: Scalar) -> str | None:
+        chosen = str(value).split(",")
+        fine = least <= len(chosen) <= most and len(set(chosen)) == len(chosen) and set(chosen) <= set(names)
+        return None if fine else f"must be {least} to {most} of {', '.join(names)}, separated by commas"
+
+    return check
 
 
 def _word(value: Scalar) -> str | None:
@@ -122,16 +129,26 @@ _RUN = {
     "scale": _one_of("std", "none", "batch"),
     "noise": _number(0, 100),
 }
-PARAMS: Mapping[str, Mapping[str, Callable[[Scalar], str | None]]] = {
+PARAMS: Mapping[str, Mapping[str, Check]] = {
     "home": {},
     "surrogate": {
         **_BAND,
-        "dual_clip": _number(1, 100),
-        "advantage": _number(-10, 10),
-        "ratio": _number(0, 20),
-        "kl": _one_of("none", "k1", "k2", "k3", "exact"),
+        "show": _one_of("objective", "gradient", "epochs", "kl", "bench"),
+        "curves": _some_of("dual_clip", "cispo", "sapo", "score_function", "unclipped", "clip_without_min"),
+        "dual_clip": _number(1, 1e6),
+        "advantage": _number(-100, 100),
+        "ratio": _number(0, 100),
+        "recipe": _one_of(*RECIPES),
+        "env": _one_of(*ENVS),
+        "step": _number(0, 30),
+        "update": _number(1, 10),
+        "lr": _number(1e-6, 10),
+        "epochs": _number(1, 100),
         "kl_beta": _number(0, 100),
-        "show": _one_of("objective", "gradient", "epochs", "kl"),
+        "kl_stop": _number(1e-6, 1e3),
+        "sign": _one_of("gain", "loss"),
+        "distance": _number(0, 100),
+        "samples": _number(1, 10_000),
     },
     "advantages": {
         "rewards": _numbers,
@@ -150,7 +167,7 @@ PARAMS: Mapping[str, Mapping[str, Callable[[Scalar], str | None]]] = {
     },
     "step_through": {**_RUN, "phase": _word},
     "lab": _RUN,
-    "duel": {**_RUN, "recipes": _recipes},
+    "duel": {**_RUN, "recipes": _some_of(*RECIPES, least=2, most=5)},
     "glossary": {"term": _word},
     "misconceptions": {"card": _number(1, 15)},
 }

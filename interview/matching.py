@@ -82,7 +82,7 @@ def _suggest_one(point: Point, spoken: tuple[str, ...]) -> Suggestion:
 
 
 def _look_up(alternative: str, spoken: tuple[str, ...]) -> str:
-    """"clean", "negated" or "" for one alternative: consecutive words, `*` ending a word matches its beginnings."""
+    """ "clean", "negated" or "" for one alternative: consecutive words, `*` ending a word matches its beginnings."""
     wanted = words(alternative)
     own_negation = bool(NEGATIONS & set(wanted))
     seen = ""

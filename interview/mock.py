@@ -125,9 +125,7 @@ def now_asking(case: Case, session: Session) -> Asking | None:
     return None if over else Asking(case.parts[len(session.answers)], None)
 
 
-def submit(
-    case: Case, session: Session, ticked: Collection[str], *, note: str = "", seconds: float = 0
-) -> Session:
+def submit(case: Case, session: Session, ticked: Collection[str], *, note: str = "", seconds: float = 0) -> Session:
     """The session after a part was answered and ticked. Raises ValueError when a follow-up is open or all is over."""
     asking = now_asking(case, session)
     if asking is None or asking.chosen is not None:

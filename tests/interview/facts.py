@@ -1,7 +1,7 @@
 """Numbers that cards quote, recomputed from the definitions each time the tests run.
 
-A fact maps each quotation, as it stands in a card, to the value it claims. `test_interview_facts` checks the value to the last
-digit quoted and that the quotation stands in a card that cites the fact. Plain numpy; nothing of the engine is used.
+A fact maps each quotation, as it stands in a card, to the value it claims. `test_interview_facts` checks the value to
+the last digit quoted and that the quotation stands in a card that cites the fact. Plain numpy, nothing of the engine.
 """
 
 from __future__ import annotations
@@ -142,7 +142,10 @@ def _value_clip() -> dict[str, float]:
         near = min(max(v, -0.2), 0.2)
         return 0.5 * max((v - 1.5) ** 2, (near - 1.5) ** 2)
 
-    return {"0.5 with": 0.5 * ((2.001 - 1.5) ** 2 - (1.999 - 1.5) ** 2) / 0.002, "0 with": (clipped(2.001) - clipped(1.999)) / 0.002}
+    return {
+        "0.5 with": 0.5 * ((2.001 - 1.5) ** 2 - (1.999 - 1.5) ** 2) / 0.002,
+        "0 with": (clipped(2.001) - clipped(1.999)) / 0.002,
+    }
 
 
 # ---------------------------------------------------------------- GRPO
@@ -270,8 +273,6 @@ def _loud() -> dict[str, float]:
 @fact("outlier-among-ten")
 def _outlier() -> dict[str, float]:
     return {"1.05": 1.65 ** (1 / 10), "1.65": 1.65}
-
-
 
 
 # ---------------------------------------------------------------- KL

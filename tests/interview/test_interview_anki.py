@@ -55,7 +55,9 @@ def test_every_card_and_every_part_of_a_case_is_a_note(bank: Bank, tmp_path: Pat
     expected |= {f"{case.id}--{part.id}" for case in bank.cases for part in case.parts}
     assert set(deck.notes) == expected and done.notes == len(expected)
     assert set(done.left_out) == curves
-    assert len(deck.cards) == len(expected) and {nid for _, nid, _ in deck.cards} == {n["id"] for n in deck.notes.values()}
+    assert len(deck.cards) == len(expected) and {nid for _, nid, _ in deck.cards} == {
+        n["id"] for n in deck.notes.values()
+    }
 
 
 def test_content_is_complete(bank: Bank, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 from interview.bank import Bank, BankError, load_bank
 from interview.links import PAGES, PARAMS, ProofLink, check_link
 from interview.schema import GROUPS, Case, FindTheError, ReadCurves, links, rubrics
-from interview.values import Vector
+from interview.states import REGISTRY
+from interview.values import Scalar, Vector
 
 VECTORS = Path(__file__).parents[1] / "parity" / "vectors"
 
@@ -54,8 +55,31 @@ def test_every_link_opens_a_valid_state_and_says_what_to_do(bank: Bank) -> None:
     assert len(found) > 60
     for link in found:
         check_link(link)
-        assert link.path().split("?")[0] in PAGES
+        assert link.page in PAGES and link.do
     assert {link.page for link in found} >= {"lab", "surrogate", "advantages", "ratios", "duel", "misconceptions"}
+
+
+def test_every_link_opens_a_state_that_the_engine_accepts() -> None:
+    load_bank(registry=REGISTRY)
+
+
+@pytest.mark.parametrize(
+    ("page", "params", "complaint"),
+    [
+        ("lab", {"recipe": "grpo", "env": "bandit", "epoks": 3}, "epoks"),
+        ("lab", {"recipe": "grpo", "env": "bandit", "eps_low": 7}, "eps_low"),
+        ("lab", {"recipe": "grpo", "env": "moon"}, "env: must be one of"),
+        ("lab", {"recipe": "grpo", "env": "bandit", "seed": -1}, "seed: must be a number"),
+        ("duel", {"recipes": "grpo,gspo", "env": "gridworld", "group_size": 0}, "group_size"),
+        ("duel", {"recipes": "grpo"}, "recipes: must be 2 to 5"),
+        ("step_through", {"recipe": "grpo", "phase": "Two Words"}, "phase: must be a single name"),
+        ("glossary", {"term": "no_such_term_at_all"}, "glossary"),
+    ],
+)
+def test_the_engine_refuses_states_that_do_not_exist(page: str, params: dict[str, Scalar], complaint: str) -> None:
+    link = ProofLink.model_validate({"page": page, "params": params, "do": "Look."})
+    with pytest.raises(ValueError, match=complaint):
+        check_link(link, REGISTRY)
 
 
 def test_vectors_that_are_cited_exist(bank: Bank) -> None:
@@ -132,17 +156,17 @@ def test_a_good_file_loads(tmp_path: Path) -> None:
         (("level: core", "level: hard"), r"file0.yaml: card one-card: level: .*warm-up"),
         (("{id: b,", "{id: a,"), r"card one-card: .*used twice: \['a'\]"),
         (("    a: {ask", "    z: {ask"), r"card one-card: .*\['z'\] are not among \['a', 'b'\]"),
-        (("sources:\n  - {kind: paper, ref: \"arXiv:2402.03300\"}", "sources: []"), r"card one-card: sources: "),
+        (('sources:\n  - {kind: paper, ref: "arXiv:2402.03300"}', "sources: []"), r"card one-card: sources: "),
         (("arXiv:2402.03300", "a blog"), r"card one-card: sources.0.paper.ref: "),
         (("page: lab", "page: nowhere"), r"card one-card: proof.page: "),
         (("recipe: grpo", "recipe: gropo"), r"card one-card: proof to lab: recipe: must be one of ppo"),
         (("seed: 0", "sneed: 0"), r"proof to lab: sneed: the page lab has no such parameter"),
-        (("  proof: {", "  no_proof: \"None.\"\n  proof: {"), r"card one-card: .*exactly one of proof"),
+        (("  proof: {", '  no_proof: "None."\n  proof: {'), r"card one-card: .*exactly one of proof"),
         (("kind: question", "kind: quiz"), r"card one-card: card: "),
         (("  title: A title", "  title: A title\n  title: B"), r"key given twice: title"),
         (("prompt:", "promt:"), r"card one-card: (prompt|promt): "),
         (("cards:", "crads:"), r"file0.yaml: cards: must be a list"),
-        (("terms: [\"first\"]", "terms: []"), r"card one-card: must.0.terms: "),
+        (('terms: ["first"]', "terms: []"), r"card one-card: must.0.terms: "),
     ],
 )
 def test_a_bad_file_is_refused_by_file_card_field_and_rule(
@@ -181,6 +205,9 @@ def test_a_link_spells_its_query() -> None:
     params = {"recipe": "gspo", "eps_high": 0.0004, "show": True, "rewards": "1,0"}
     link = ProofLink.model_validate({"page": "lab", "params": params, "do": "Look."})
     assert link.path() == "lab?recipe=gspo&eps_high=0.0004&show=true&rewards=1%2C0"
+    step = ProofLink.model_validate({"page": "step_through", "params": {"step": 3}, "do": "Look."})
+    assert step.path() == "step?step=3"
+    assert ProofLink.model_validate({"page": "home", "do": "Look."}).path() == ""
 
 
 def test_every_page_has_its_parameters() -> None:

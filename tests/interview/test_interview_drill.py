@@ -166,7 +166,9 @@ def test_the_schedule_survives_json_and_looks_ahead(ratings: list[Rating], days:
 def test_a_better_answer_is_put_off_longer() -> None:
     memory = schedule.review(schedule.fresh("a-card", NOW), Rating.Easy, NOW)
     later = memory.due
-    dues = [schedule.review(memory, rating, later).due for rating in (Rating.Again, Rating.Hard, Rating.Good, Rating.Easy)]
+    dues = [
+        schedule.review(memory, rating, later).due for rating in (Rating.Again, Rating.Hard, Rating.Good, Rating.Easy)
+    ]
     assert dues == sorted(dues) and len(set(dues)) == 4
 
 

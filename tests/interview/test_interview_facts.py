@@ -29,7 +29,7 @@ def texts(card: AnyCard) -> str:
 def half_a_digit(number: str) -> float:
     mantissa, _, exponent = number.partition("e")
     decimals = len(mantissa.partition(".")[2])
-    return 0.5 * 10.0 ** -decimals * 10.0 ** int(exponent or 0) * (1 + 1e-9)
+    return 0.5 * 10.0**-decimals * 10.0 ** int(exponent or 0) * (1 + 1e-9)
 
 
 def citing(bank: Bank, name: str) -> list[AnyCard]:

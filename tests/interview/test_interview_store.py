@@ -14,8 +14,8 @@ import pytest
 from fsrs import Rating
 
 from interview.progress import LARGEST_FILE, ProgressError, Review
-from interview.storefile import StoreError, default_path
 from interview.store import Store, new_identity, owner_of
+from interview.storefile import StoreError, default_path
 
 NOW = datetime(2026, 11, 30, 20, 0, tzinfo=UTC)
 LATER = NOW + timedelta(days=30)
@@ -106,7 +106,7 @@ def test_threads_do_not_lose_answers(store: Store) -> None:
             for number in range(10):
                 store.answer(me, review(f"card-{worker}", minute=number))
                 store.answer(me, review("shared-card", minute=100 * worker + number))
-        except BaseException as error:  # noqa: BLE001 - handed to the main thread
+        except BaseException as error:
             failures.append(error)
 
     threads = [threading.Thread(target=write, args=(worker,)) for worker in range(4)]

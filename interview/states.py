@@ -1,0 +1,49 @@
+"""Do proof links open valid states? Asked of the engine itself, for the pages whose parameters are engine settings.
+
+`REGISTRY` is what `load_bank(registry=...)` and `check_link` take. It is apart from `links` so that the bank can be
+read, shown and exported without importing the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from interview.links import Params, Validator, check_shape
+from interview.values import Scalar
+from rlcore.glossary import look_up
+from rlcore.presets import preset
+
+_NOT_SETTINGS = ("recipe", "recipes", "env", "seed", "step", "steps", "phase")
+
+
+def _settings(params: Params) -> dict[str, Scalar]:
+    return {name: value for name, value in params.items() if name not in _NOT_SETTINGS}
+
+
+def _run(params: Params) -> None:
+    """A run: the preset of recipe, world and seed with the remaining parameters as settings."""
+    check_shape("lab")({name: params[name] for name in params if name in ("recipe", "env", "seed", "step")})
+    recipe, env = str(params.get("recipe", "grpo")), str(params.get("env", "gridworld"))
+    preset(recipe, env, int(params.get("seed", 0))).with_settings(_settings(params))
+
+
+def _step(params: Params) -> None:
+    check_shape("step_through")({name: params[name] for name in params if name in ("step", "phase")})
+    _run({name: value for name, value in params.items() if name not in ("step", "phase")})
+
+
+def _duel(params: Params) -> None:
+    """The same settings for each of the recipes."""
+    check_shape("duel")({name: params[name] for name in params if name in ("recipes", "step")})
+    rest = {name: value for name, value in params.items() if name not in ("recipes", "step")}
+    for recipe in str(params.get("recipes", "grpo,gspo")).split(","):
+        _run({**rest, "recipe": recipe})
+
+
+def _glossary(params: Params) -> None:
+    check_shape("glossary")(params)
+    look_up(str(params["term"]))
+
+
+REGISTRY: Mapping[str, Validator] = {"lab": _run, "step_through": _step, "duel": _duel, "glossary": _glossary}
+"""Page -> validator, to which the other pages' own may be added."""
