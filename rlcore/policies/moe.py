@@ -81,7 +81,7 @@ class MixtureOfExperts(Value):
         order = chosen.reshape(-1).argsort(stable=True)
         counts = torch.bincount(chosen.reshape(-1), minlength=self.experts).tolist()
         token = order.div(self.top_k, rounding_mode="floor")
-        inputs = flat.index_select(0, token).split(counts)
+        inputs = torch.split(flat.index_select(0, token), counts)
         fc, proj = params[prefix + "experts.c_fc.weight"], params[prefix + "experts.c_proj.weight"]
         visited = [torch.relu(rows @ fc[e]) @ proj[e] for e, rows in enumerate(inputs) if len(rows)]
         weighted = torch.cat(visited) * gates.reshape(-1).index_select(0, order).unsqueeze(-1)

@@ -48,7 +48,7 @@ def read_weights(path: Path, *, like: Params) -> Params:
     except (SafetensorError, OSError) as error:
         raise SettingError(f"policy.start: {path.name} is not a readable safetensors file ({error})") from error
     _same_names(path.name, found, like)
-    for name, tensor in found.items():
+    for name, tensor in ((name, found[name]) for name in like):
         if tensor.shape != like[name].shape:
             raise SettingError(
                 f"policy.start: {path.name} holds {name} as {tuple(tensor.shape)}, "

@@ -42,7 +42,7 @@ class Brackets(Task):
 
     kind: Literal["brackets"] = "brackets"
     max_length: int = knob(
-        9, "T_max", 1, 64, "reply tokens, the end included, after which a reply is cut", suggested=(2, 24), live=False
+        8, "T_max", 1, 64, "reply tokens, the end included, after which a reply is cut", suggested=(2, 24), live=False
     )
 
     def texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -26,12 +26,20 @@ from rlcore.rollout import Rollout
 from rlcore.words.addition import Addition
 from rlcore.words.brackets import Brackets
 from rlcore.words.collect import unscored
-from rlcore.words.demonstrations import AdditionTeacher, BracketsTeacher, SentencesTeacher, SortingTeacher, Teacher
+from rlcore.words.demonstrations import (
+    AdditionTeacher,
+    BracketsTeacher,
+    SentencesTeacher,
+    SortingTeacher,
+    Teacher,
+)
 from rlcore.words.measure import accuracy
 from rlcore.words.sentences import Sentences
 from rlcore.words.sorting import Sorting
 from rlcore.words.task import Task
 from rlcore.words.vocabulary import EOS, encode
+
+DENSE = Transformer()
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ class Recipe:
 
     task: Task
     teacher: Teacher
-    policy: Transformer = Transformer()
+    policy: Transformer = DENSE
     steps: int = 1000
     rows: int = 128
     lr: float = 3e-3
