@@ -42,7 +42,7 @@ class Bank:
         return tuple(card for card in self.cards if isinstance(card, Case))
 
 
-class _StrictLoader(yaml.SafeLoader):
+class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """SafeLoader that refuses a key given twice."""
 
 
