@@ -95,9 +95,10 @@ def explain(error: ValidationError, tree: Any = None) -> SettingError:
 
     tree  what was validated; with it a field is named as `--set` names it, without the kinds on the way.
     """
-    lines = [_explain_one(finding, tree) for finding in error.errors(include_url=False)]
-    rest = [f"and {len(lines) - MOST_FINDINGS} more"] if len(lines) > MOST_FINDINGS else []
-    return SettingError("\n".join(lines[:MOST_FINDINGS] + rest))
+    findings = error.errors(include_url=False)
+    lines = [_explain_one(finding, tree) for finding in findings[:MOST_FINDINGS]]
+    rest = [f"and {len(findings) - MOST_FINDINGS} more"] if len(findings) > MOST_FINDINGS else []
+    return SettingError("\n".join(lines + rest))
 
 
 def _explain_one(finding: Any, tree: Any) -> str:
