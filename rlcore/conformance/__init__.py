@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rlcore.conformance import cleanrl, openrlhf, sb3, shared, trl, trl_reinforce, verl
+from rlcore.conformance import cleanrl, openrlhf, sb3, shared, trl, trl_batch, trl_reinforce, verl, verl_batch
 from rlcore.conformance.report import Comparison, Report, Row, Skipped, compare
 from rlcore.conformance.vector import UnknownOp, Vector, read
 
@@ -18,7 +18,9 @@ __all__ = ["OPS", "Comparison", "Report", "Row", "Skipped", "UnknownOp", "Vector
 
 OPS: dict[str, Callable[[Vector], dict[str, Any]]] = {
     **verl.OPS,
+    **verl_batch.OPS,
     **trl.OPS,
+    **trl_batch.OPS,
     **trl_reinforce.OPS,
     **openrlhf.OPS,
     **cleanrl.OPS,

@@ -120,7 +120,9 @@ def value_loss(vector: Vector) -> dict[str, Any]:
     return found
 
 
-ESTIMATORS: dict[str, Estimator] = {"k1": K1(value_clamp=10), "k2": K2(value_clamp=10), "k3": K3(log_clamp=10, value_clamp=10)}
+ESTIMATORS: dict[str, Estimator] = {
+    "k1": K1(value_clamp=10), "k2": K2(value_clamp=10), "k3": K3(log_clamp=10, value_clamp=10)
+}  # fmt: skip
 
 
 def approx_kl(vector: Vector) -> dict[str, Any]:

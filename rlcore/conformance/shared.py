@@ -13,7 +13,7 @@ from rlcore.aggregation import AggregateSlot, SequenceMean, TokenMean
 from rlcore.conformance import openrlhf, verl
 from rlcore.conformance.compose import algorithm, batch, gradient, update
 from rlcore.conformance.report import Got
-from rlcore.conformance.trl import zero_std
+from rlcore.conformance.trl_batch import zero_std
 from rlcore.conformance.vector import Vector
 from rlcore.kl import AdaptiveBeta
 from rlcore.ratios import RatioSlot, SequenceRatio, SequenceTokenRatio, TokenRatio
@@ -101,8 +101,8 @@ def _slots(
 
 def _spread(results: list[dict[str, Any]]) -> dict[str, float]:
     def largest(name: str) -> float:
-        first, *rest = (r[name].detach() for r in results)
-        return max((float((x - first).abs().max()) for x in rest), default=0.0)
+        each = torch.stack([r[name].detach() for r in results])
+        return float((each.amax(0) - each.amin(0)).max())
 
     return {"max_loss_difference": largest("loss"), "max_grad_difference": largest("grad")}
 

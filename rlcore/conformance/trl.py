@@ -1,4 +1,4 @@
-"""TRL 1.16.0 out of the house's slots: the GRPO trainer's losses, advantages, vLLM weights and log-probabilities.
+"""TRL 1.16.0 out of the house's slots: the GRPO trainer's losses.
 
 TRL keeps rows without tokens in its means over rows, clamps no log-ratio, multiplies k3 by the ratio by default, and
 passes SAPO's and VESPO's numbers through float32. GSPO-token is the class of 1.12 and 1.13.
@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from rlcore import masked
-from rlcore.advantages import GroupRelative
 from rlcore.aggregation import AggregateSlot, ConstantLength, SequenceMean, SequenceSum, TokenMean
 from rlcore.conformance.compose import INDICATOR_RTOL, Update, algorithm, batch, gradient, sampler, update
 from rlcore.conformance.report import Got
-from rlcore.conformance.vector import Vector, as_tensor
-from rlcore.correction import CorrectionSlot, MaskedIs, PlainIs, TruncatedIs
+from rlcore.conformance.vector import Vector
+from rlcore.correction import PlainIs
 from rlcore.gates import GateSlot, OffPolicyRows, TopEntropy
-from rlcore.groups import group_sum
 from rlcore.kl import K3, AsWritten, KlInLoss, KlSlot, NoKl, RatioCorrected
-from rlcore.policies.heads import categorical
 from rlcore.ratios import RatioSlot, SequenceRatio, SequenceTokenRatio, TokenRatio
 from rlcore.rollout import Rollout
 from rlcore.surrogates import Cispo, Gmpo, PpoClip, Sapo, ScoreFunction, SurrogateSlot, TwoSidedClip, Vespo
@@ -63,7 +60,8 @@ def _surrogate(config: dict[str, Any]) -> SurrogateSlot:
 
 def _aggregate(config: dict[str, Any], mask: Tensor, generated: float) -> AggregateSlot:
     """`loss_type` as weights of one micro-batch; `generated` is the token count of the whole generation batch."""
-    kind, parts = config.get("loss_type", "dapo"), config.get("gradient_accumulation_steps", 1)
+    kind = config.get("loss_type", "dapo")
+    parts = config.get("gradient_accumulation_steps", config.get("current_gradient_accumulation_steps", 1))
     rows = float(len(mask) * parts)
     if kind in ("grpo", "sapo"):
         return SequenceMean(rows=rows)
@@ -79,7 +77,8 @@ def _aggregate(config: dict[str, Any], mask: Tensor, generated: float) -> Aggreg
 def _kl(config: dict[str, Any]) -> KlSlot:
     if config.get("beta", 0.0) == 0:
         return NoKl()
-    corrected = config.get("use_bias_correction_kl", True) and config.get("importance_sampling_level") != "sequence_token"
+    older = config.get("importance_sampling_level") == "sequence_token"  # the class of 1.12 corrects nothing
+    corrected = config.get("use_bias_correction_kl", True) and not older
     return KlInLoss(kl_beta=config["beta"], estimator=K3(), gradient=RatioCorrected() if corrected else AsWritten())
 
 
@@ -90,13 +89,13 @@ def grpo_loss(vector: Vector) -> dict[str, Any]:
     return vector.each_case(_loss_case)
 
 
-def _mask(vector: Vector) -> Tensor:
+def loss_mask(vector: Vector) -> Tensor:
     mask = vector.mask("completion_mask")
     return mask & vector.mask("tool_mask") if vector.has("tool_mask") else mask
 
 
 def _loss_case(vector: Vector, config: dict[str, Any]) -> dict[str, Any]:
-    mask, logp = _mask(vector), vector.leaf("per_token_logps")
+    mask, logp = loss_mask(vector), vector.leaf("per_token_logps")
     entropy = vector.leaf("entropies") if vector.has("entropies") else torch.zeros_like(logp, requires_grad=True)
     generated = float(vector.inputs.get("num_items_in_batch") or mask.sum())
     bonus = config.get("entropy_coef") or 0.0
@@ -209,7 +208,7 @@ def gmpo_loss(vector: Vector) -> dict[str, Any]:
 
 def _gmpo_case(vector: Vector, config: dict[str, Any]) -> dict[str, Any]:
     """A row without tokens still counts, as ratio 1: it is given one token on which nothing depends."""
-    seen, logp = _mask(vector), vector.leaf("per_token_logps")
+    seen, logp = loss_mask(vector), vector.leaf("per_token_logps")
     mask = torch.cat([seen, ~seen.any(-1, keepdim=True)], dim=-1)
     old = vector.tensor("old_per_token_logps") if vector.has("old_per_token_logps") else logp.detach()
     ref = vector.tensor("ref_per_token_logps") if vector.has("ref_per_token_logps") else old
@@ -243,7 +242,7 @@ def _and_nothing(x: Tensor) -> Tensor:
 
 
 def grpo_loss_accumulation(vector: Vector) -> dict[str, Any]:
-    mask = _mask(vector)
+    mask = loss_mask(vector)
     generated = float(vector.inputs.get("num_items_in_batch") or mask.sum())
     found = {}
     for label, case in vector.outputs.items():
@@ -258,112 +257,14 @@ def grpo_loss_accumulation(vector: Vector) -> dict[str, Any]:
 
 
 def _micro(vector: Vector, config: dict[str, Any], logp: Tensor, part: slice, generated: float) -> Tensor:
-    mask, old = _mask(vector)[part], vector.tensor("old_per_token_logps")[part]
+    mask, old = loss_mask(vector)[part], vector.tensor("old_per_token_logps")[part]
     ref = vector.tensor("ref_per_token_logps")[part] if vector.has("ref_per_token_logps") else old
     slots = algorithm(
         ratio=RATIOS[config.get("importance_sampling_level", "token")], surrogate=_surrogate(config),
         aggregate=_aggregate(config, mask, generated), kl=_kl(config),
     )  # fmt: skip
-    return update(slots, batch(mask, logp_old=old, logp_ref=ref), logp[part], vector.tensor("advantages")[part]).terms.loss
-
-
-# ---------------------------------------------------------------- advantages
-
-
-def group_advantages(vector: Vector) -> dict[str, Any]:
-    rewards = vector.tensor("rewards")
-    rewards = rewards if rewards.dim() > 1 else rewards.unsqueeze(-1)
-    group = torch.arange(len(rewards)) // vector.config["num_generations"]
-    return vector.each_case(lambda _, config: _advantage_case(rewards, vector.inputs, config, group))
-
-
-def weighted_rewards(rewards: Tensor, weights: Any) -> Tensor:
-    """Sum over reward functions [B, F] -> [B], NaN left out, NaN for a row that no function scored. Weights: float32."""
-    weight = torch.ones(rewards.shape[-1]) if weights is None else as_tensor(weights, torch.float32)
-    return (rewards * weight).nansum(-1).masked_fill(rewards.isnan().all(-1), torch.nan)
-
-
-SCALES: dict[Any, Literal["std", "batch", "none"]] = {
-    "group": "std", True: "std", "batch": "batch", "none": "none", False: "none"
-}  # fmt: skip
-
-
-def _advantage_case(rewards: Tensor, inputs: dict[str, Any], config: dict[str, Any], group: Tensor) -> dict[str, Any]:
-    weights = config.get("reward_weights") or inputs.get("reward_weights")
-    score, everybody = weighted_rewards(rewards, weights), torch.zeros_like(group)
-    scaled: dict[str, Any] = {"eps": config.get("epsilon_std", 1e-4), "ddof": 1, "flat": "as_written"}
-    scale = SCALES[config.get("scale_rewards", "group")]
-    spread_over = everybody if scale == "batch" else group
-    if config.get("multi_objective_aggregation") == "normalize_then_sum":
-        each = [GroupRelative(**scaled).of_scores(column, group)[2] for column in rewards.unbind(-1)]
-        total = weighted_rewards(torch.stack(each, dim=-1), weights).masked_fill(score.isnan(), torch.nan)
-        advantages, spread_over, checked = GroupRelative(**scaled).of_scores(total, everybody)[2], everybody, total
-    else:
-        advantages, checked = GroupRelative(**scaled, scale=scale).of_scores(score, group)[2], score
-    return {
-        "advantages": advantages,
-        "frac_reward_zero_std": Got(zero_std(checked, spread_over).double().mean(), rtol=INDICATOR_RTOL),
-        "reward": score.nanmean(),
-        "reward_std": nan_std(score),
-    }
-
-
-def nan_std(score: Tensor) -> Tensor:
-    """Standard deviation (ddof 1) of the scored rows; NaN for fewer than two."""
-    return score[~score.isnan()].std()
-
-
-def zero_std(score: Tensor, group: Tensor) -> Tensor:
-    """TRL's flag for rows of groups that teach nothing: std within 1e-8 of 0, or a group of one.
-
-    Unset where all but one of several rows are unscorable: their std is NaN there.
-    """
-    scale = GroupRelative(eps=0.0, flat="as_written").of_scores(score, group)[1]
-    size, scored = (group_sum(x.double(), group) for x in (torch.ones_like(score), ~score.isnan()))
-    return (scale <= 1e-8) & ((scored > 1) | (size == 1))
-
-
-# ---------------------------------------------------------------- the sampler's weights, log-probabilities
-
-
-def vllm_importance_sampling(vector: Vector) -> dict[str, Any]:
-    return vector.each_case(_sampling_case)
-
-
-def _sampling_case(vector: Vector, config: dict[str, Any]) -> dict[str, Any]:
-    train, rollout, mask = vector.tensor("train_old_logps"), vector.tensor("sampling_logps"), _mask(vector)
-    level, _, action = config["mode"].partition("_")
-    low, high = config.get("min") or 0.0, config.get("max", 3.0)
-    high = 1e300 if high is None else high
-    slot: CorrectionSlot = TruncatedIs(level=level, low=low, cap=high)
-    slot = slot if action == "truncate" else MaskedIs(level=level, low=low, high=high)
-    weights = slot(train, rollout, mask)
-    if level == "sequence":
-        weights = weights.gather(-1, mask.long().argmax(-1, keepdim=True))
-    used = weights.flatten() if level == "sequence" else weights[mask]
-    gap = (train - rollout).abs()[mask & ~rollout.isnan()]
-    names = ("sampling_logp_difference/mean", "sampling_logp_difference/max", *(
-        f"importance_sampling_ratio/{n}" for n in ("min", "mean", "max")
-    ))  # fmt: skip
-    values = [f(x) if len(x) else 0.0 for x, f in (
-        (gap, torch.mean), (gap, torch.max), (used, torch.min), (used, torch.mean), (used, torch.max)
-    )]  # fmt: skip
-    metrics = {f"sampling/{name}": value for name, value in zip(names, values, strict=True)}
-    return {"importance_sampling_ratio": weights, "metrics": metrics}
-
-
-def logps_entropy(vector: Vector) -> dict[str, Any]:
-    logits, ids = vector.leaf("logits"), torch.tensor(vector.inputs["ids"])
-    policy = categorical(logits / vector.config.get("temperature", 1.0))
-    logp, entropy = policy.log_prob(ids), policy.entropy()
-    if vector.has("row_mask"):
-        logp, entropy = (masked.fill(x, vector.mask("row_mask")) for x in (logp, entropy))
-    return {
-        "logps": logp,
-        "entropy": entropy,
-        "grad_logits_of_sum_logps": gradient(logp.sum(), logits),
-        "grad_logits_of_sum_entropy": gradient(entropy.sum(), logits),
-    }
+    rollout, advantages = batch(mask, logp_old=old, logp_ref=ref), vector.tensor("advantages")[part]
+    return update(slots, rollout, logp[part], advantages).terms.loss
 
 
 OPS: dict[str, Callable[[Vector], dict[str, Any]]] = {
@@ -372,7 +273,4 @@ OPS: dict[str, Callable[[Vector], dict[str, Any]]] = {
     "trl.variant_loss": grpo_loss,
     "trl.gmpo_loss": gmpo_loss,
     "trl.grpo_loss_accumulation": grpo_loss_accumulation,
-    "trl.group_advantages": group_advantages,
-    "trl.vllm_importance_sampling": vllm_importance_sampling,
-    "trl.logps_entropy": logps_entropy,
 }

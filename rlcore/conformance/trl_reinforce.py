@@ -18,7 +18,7 @@ from rlcore.aggregation import SequenceSum, TokenMean
 from rlcore.algorithm import shaped_reward
 from rlcore.conformance.compose import INDICATOR_RTOL, algorithm, batch, gradient, update
 from rlcore.conformance.report import Got
-from rlcore.conformance.trl import nan_std, weighted_rewards, zero_std
+from rlcore.conformance.trl_batch import nan_std, weighted_rewards, zero_std
 from rlcore.conformance.vector import Vector
 from rlcore.critic import ValueClipMax, value_clipped
 from rlcore.groups import group_sum
@@ -45,9 +45,8 @@ def rloo(vector: Vector) -> dict[str, Any]:
 
     low, high = config.get("epsilon_low", config.get("epsilon", 0.2)), config.get("epsilon_high")
     clip = PpoClip(eps_low=min(low, 1.0), eps_high=low if high is None else high)
-    done = update(
-        algorithm(ratio=TokenRatio(), surrogate=clip, aggregate=SequenceSum()), batch(one, logp_old=old), logp, advantages
-    )
+    slots = algorithm(ratio=TokenRatio(), surrogate=clip, aggregate=SequenceSum())
+    done = update(slots, batch(one, logp_old=old), logp, advantages)
     gap = vector.tensor("old_per_token_logps") - vector.tensor("ref_per_token_logps")
     return {
         "advantages": advantages,
