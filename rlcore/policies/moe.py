@@ -38,7 +38,7 @@ class Dense(Value):
 
     def __call__(self, params: Params, prefix: str, x: Tensor) -> tuple[Tensor, None]:
         """x [B, S, d] -> ([B, S, d], no routing)."""
-        return torch.relu(x @ params[prefix + "c_fc.weight"]) @ params[prefix + "c_proj.weight"], None
+        return torch.relu_(x @ params[prefix + "c_fc.weight"]) @ params[prefix + "c_proj.weight"], None
 
 
 class MixtureOfExperts(Value):
@@ -83,7 +83,7 @@ class MixtureOfExperts(Value):
         token = order.div(self.top_k, rounding_mode="floor")
         inputs = torch.split(flat.index_select(0, token), counts)
         fc, proj = params[prefix + "experts.c_fc.weight"], params[prefix + "experts.c_proj.weight"]
-        visited = [torch.relu(rows @ fc[e]) @ proj[e] for e, rows in enumerate(inputs) if len(rows)]
+        visited = [torch.relu_(rows @ fc[e]) @ proj[e] for e, rows in enumerate(inputs) if len(rows)]
         weighted = torch.cat(visited) * gates.reshape(-1).index_select(0, order).unsqueeze(-1)
         out = torch.zeros_like(flat).index_add(0, token, weighted)
         return out.view_as(x), chosen.view(*x.shape[:-1], self.top_k)

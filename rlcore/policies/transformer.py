@@ -171,4 +171,4 @@ def _norm(x: Tensor, weight: Tensor) -> Tensor:
 
 def _attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
     """softmax(q k^T / sqrt(d) + bias) v: q [B, h, S, d], k and v [B, h, W, d], bias [S, W] -> [B, h, S, d]."""
-    return torch.softmax(q @ k.mT * q.shape[-1] ** -0.5 + bias, dim=-1) @ v
+    return torch.softmax(torch.add(bias, q @ k.mT, alpha=q.shape[-1] ** -0.5), dim=-1) @ v
