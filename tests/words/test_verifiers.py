@@ -9,7 +9,13 @@ import torch
 from rlcore.knobs import SettingError
 from rlcore.words.addition import Addition
 from rlcore.words.brackets import Brackets, closing, still_open
-from rlcore.words.demonstrations import AdditionTeacher, BracketsTeacher, SentencesTeacher, SortingTeacher, Teacher
+from rlcore.words.demonstrations import (
+    AdditionTeacher,
+    BracketsTeacher,
+    SentencesTeacher,
+    SortingTeacher,
+    Teacher,
+)
 from rlcore.words.sentences import Sentences, sentiment, word_count
 from rlcore.words.sorting import Sorting
 from rlcore.words.task import Task, terms
