@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from rlcore.advantages import GroupRelative, LeaveOneOut
-from rlcore.kl import K1, K2, K3, AsWritten, GradientOfK2, Pair, RatioCorrected, exact_kl
+from rlcore.kl import K1, K2, K3, AsWritten, GradientOfK2, Pair, RatioCorrected, exact_kl, k1, k2, k3
 from rlcore.ratios import TokenRatio
 
 property_test = settings(max_examples=15, deadline=None, derandomize=True)
@@ -56,6 +56,15 @@ def test_k1_and_k3_estimate_the_kl_without_bias(theta: Tensor, ref: Tensor) -> N
     kl = exact_kl(policy(theta), policy(ref))
     for estimator in (K1(), K3()):
         close(expected(theta, ref, estimator, AsWritten())[0], kl)
+
+
+@property_test
+@given(theta=logits, ref=logits)
+def test_the_plain_estimators_are_the_slots(theta: Tensor, ref: Tensor) -> None:
+    """What the metrics call and what the loss calls are one thing."""
+    new, old = policy(theta), policy(ref)
+    for plain, slot in ((k1, K1()), (k2, K2()), (k3, K3())):
+        close(plain(new, old), slot(Pair(new, old)))
 
 
 def test_k2_is_biased() -> None:

@@ -73,7 +73,7 @@ METRICS = (
     metric(
         "clip_fraction_outside", "f_out", "",
         "Share of tokens with a ratio outside the band, whatever the sign of A; half of them may be alive.",
-        r"\tfrac1N\textstyle\sum_{it} [\rho \notin (1-\varepsilon_{\text{low}},\ 1+\varepsilon_{\text{high}})]",
+        r"\tfrac1N \sum_{it} [\rho \notin (1-\varepsilon_{\text{low}}, 1+\varepsilon_{\text{high}})]",
         CleanRL="losses/clipfrac", SB3="train/clip_fraction",
     ),
     metric(

@@ -183,9 +183,11 @@ def _slot_of_class(cls: type) -> str:
 
 
 def _head(algorithm: Algorithm, title: str, entries: dict[str, str]) -> str:
-    slots = "\n".join(f"    {name:<17} {brief(getattr(algorithm, name))}" for name in Algorithm.model_fields)
+    slots = "\n".join(_row(name, brief(getattr(algorithm, name))) for name in Algorithm.model_fields)
     batch = f"    advantages = {entries['whiten']}(advantages, rollout.mask)\n" if "whiten" in entries else ""
-    return f'''"""{title}, unfolded: the whole computation of its loss, generated from the source that runs.
+    return f'''"""{title}, unfolded.
+
+The whole computation of its loss, generated from the source that runs.
 
 {slots}
 
@@ -199,6 +201,11 @@ In this order:
 from __future__ import annotations
 
 '''
+
+
+def _row(slot: str, value: str) -> str:
+    """A line of the head's table, continued under its second column where it is long."""
+    return textwrap.fill(value, 106, initial_indent=f"    {slot:<17} ", subsequent_indent=" " * 24)
 
 
 def _imports(page: Page) -> str:
