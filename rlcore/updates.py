@@ -58,7 +58,7 @@ def prepare(state: TrainState, config: RunConfig, rollout: Rollout) -> Prepared:
         raise diverged(state.step, "logp_old")
     reward = shaped_reward(algorithm, rollout, beta_in_force(state, config))
     advantages = algorithm.advantage(rollout, reward)
-    kept = algorithm.select(masked.row_sum(reward, rollout.mask), rollout.group)
+    kept = algorithm.select(rollout.score, rollout.group)  # the environment's: dynamic sampling asks who was right
     chosen = rollout
     if not bool(kept.all()):
         index = kept.nonzero().squeeze(-1)
