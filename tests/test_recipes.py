@@ -6,6 +6,9 @@ The one exception is written where it stands.
 
 from __future__ import annotations
 
+import inspect
+from operator import attrgetter
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,7 +16,12 @@ from hypothesis import strategies as st
 
 from rlcore.algorithm import Algorithm
 from rlcore.algorithms import CATALOG, Recipe
-from rlcore.oracles import ORACLES, oracle_loss
+from rlcore.config import Batch, RunConfig
+from rlcore.engine import init, step
+from rlcore.envs import Bandit
+from rlcore.groups import group_is_flat
+from rlcore.kl import KlInReward
+from rlcore.oracles import NUMBERS, ORACLES, oracle_loss
 from rlcore.shaping import SoftOverlong
 from tests.batches import gradients, loss_of, ragged_batch
 
@@ -95,13 +103,26 @@ def test_dapo_pays_for_length_like_its_oracle() -> None:
 
 def test_an_oracle_at_its_defaults_is_the_recipe() -> None:
     """The oracle's own default numbers are the recipe's, so a typo in either shows."""
-    import inspect
-    from operator import attrgetter
-
-    from rlcore.oracles import NUMBERS
-
     for recipe in CATALOG:
         for name, parameter in inspect.signature(ORACLES[recipe.key]).parameters.items():
             if parameter.default is not inspect.Parameter.empty:
                 found = attrgetter(NUMBERS[name])(recipe.algorithm)
                 assert found == parameter.default, (recipe.key, name)
+
+
+def test_dynamic_sampling_asks_who_was_right_not_what_was_paid() -> None:
+    """A price on KL makes every answer's shaped reward differ; flat groups are still the environment's."""
+    dapo = next(recipe for recipe in CATALOG if recipe.key == "dapo")
+    priced = dapo.algorithm.model_copy(update={"kl": KlInReward(kl_beta=0.5)})
+    env = Bandit(means=(1.0, 1.0, 0.0), noise=0.0)
+    config = RunConfig(env=env, algorithm=priced, batch=Batch(prompts=16, group_size=3))
+    state, dropped = init(config), 0
+    for _ in range(4):
+        state, record = step(state, config, trace=True)
+        trace = record.trace
+        assert trace is not None
+        paid = torch.from_numpy(trace.rollout["reward"].copy()).sum(-1)
+        flat = group_is_flat(paid, torch.from_numpy(trace.rollout["group"].copy()))
+        assert trace.kept.tolist() == (~flat).tolist()
+        dropped += int(flat.sum())
+    assert dropped > 0
