@@ -67,7 +67,7 @@ class Drawing:
         self._add(trace, "scatter", name, hover, row, group, legend, data)
 
     def marks(
-        self, x: Values, y: Values, name: str, *, color: str = "", symbol: str = "circle", size: float = 8,
+        self, x: Values, y: Values, name: str, *, color: str = "", symbol: str = "circle", size: float | np.ndarray = 8,
         opacity: float = 0.75, hover: str = "", row: int = 1, group: str = "", legend: bool = True,
         data: Values | None = None, text: Values | None = None,
     ) -> None:  # fmt: skip
@@ -176,8 +176,10 @@ class Drawing:
         layout = {
             "template": {}, "height": height, "uirevision": "kept", "hovermode": "closest", "showlegend": legend, "bargap": 0.25,
             "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "font": {"color": self.ink, "size": 13, "family": FONT},
-            "margin": {"l": 60, "r": 12, "t": 36 if title else 14, "b": 46}, "hoverlabel": {"font": {"size": 13}},
-            "legend": {"orientation": "h", "y": -46 / height - 0.06, "yanchor": "top", "x": 0, "font": {"size": 12, "color": self.ink}},
+            "margin": {"l": 62, "r": 12, "t": 36 if title else 14, "b": 46}, "hoverlabel": {"font": {"size": 13}},
+            "legend": {"orientation": "h", "y": -46 / height - 0.06, "yanchor": "top", "x": 0,
+                "itemsizing": "constant", "font": {"size": 12, "color": self.ink},
+            },
             **self.layout, "shapes": self.shapes, "annotations": self.notes, **more,
         }  # fmt: skip
         if title:
@@ -205,7 +207,7 @@ class Drawing:
 
     def _axis(self) -> dict[str, Any]:
         return {
-            "gridcolor": self.color.grid, "zerolinecolor": self.color.mark, "zerolinewidth": 1, "automargin": True,
+            "gridcolor": self.color.grid, "zerolinecolor": self.color.mark, "zerolinewidth": 1,
             "linecolor": self.color.mark, "showline": True, "ticks": "outside", "tickcolor": self.color.mark,
             "tickfont": {"size": 12, "color": self.ink},
         }  # fmt: skip
@@ -217,6 +219,21 @@ def _number(row: int) -> str:
 
 def _other(along: str) -> str:
     return "y" if along == "x" else "x"
+
+
+def clustered(x: np.ndarray, y: np.ndarray, *, cells: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """(one index for each occupied cell of a grid, how many points are in it): dots that would cover each other.
+
+    cells  width and height of a cell, in data units
+    """
+    places = np.stack([np.round(x / cells[0]), np.round(y / cells[1])], axis=-1)
+    _, first, count = np.unique(places, axis=0, return_index=True, return_counts=True)
+    return first, count
+
+
+def sizes(count: np.ndarray) -> np.ndarray:
+    """Marker sizes in pixels for dots that stand for `count` points each."""
+    return np.minimum(5.5 + 1.3 * np.log2(count), 13)
 
 
 def thinned(index: np.ndarray, most: int = 150) -> np.ndarray:

@@ -35,7 +35,7 @@ def penalty(curves: Mapping[str, PenaltyCurve], *, kl_beta: float, eps_low: floa
         d.band(1 - eps_low, 1 + eps_high)
         d.across(0, along="y")
         d.x("ratio ρ = π/π_old (reference = old policy)")
-        d.y("slope of the objective, d/d log π")
+        d.y("slope of the objective, d/d log π", range=[-4.2, 4.2])
         return d.figure(height=400)
 
     rests = "; ".join(f"{name} pulls back from ratio {c.rest:.2f}" for name, c in curves.items() if c.rest is not None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from figures.drawing import Drawing, thinned
+from figures.drawing import Drawing, clustered, sizes
 from figures.plate import Plate
 from figures.theme import CUSTOM, Look, Mode, look
 
@@ -80,17 +80,22 @@ def _kinds(d: Drawing, samples: Samples) -> tuple[tuple[str, np.ndarray, str, st
 
 def _marks(d: Drawing, samples: Samples, advantage: float) -> None:
     of_sign = np.sign(samples.advantage) == np.sign(advantage)
+    cells = (_span(samples.ratio) / 60, np.inf)
     for name, chosen, symbol, paint in _kinds(d, samples):
-        index = thinned(np.flatnonzero(chosen & of_sign))
+        index = np.flatnonzero(chosen & of_sign)
+        first, count = clustered(samples.ratio[index], samples.ratio[index], cells=cells)
+        index = index[first]
         size = np.abs(samples.advantage[index])
-        about = np.stack([samples.advantage[index], samples.row[index], samples.position[index]], axis=-1)
-        hover = (
-            name + "<br>ratio %{x:.3f}, A %{customdata[0]:+.3f}<br>row %{customdata[1]:.0f}, step %{customdata[2]:.0f}"
-        )
+        hover = name + "<br>ratio %{x:.3f}<br>%{customdata} tokens about here"
         for row, y in ((1, samples.objective[index] / size), (2, samples.slope[index] / size)):
             d.marks(
-                samples.ratio[index], y, name, color=paint, symbol=symbol, row=row, legend=row == 1, hover=hover, data=about
-            )
+                samples.ratio[index], y, name, color=paint, symbol=symbol, size=sizes(count), row=row, legend=row == 1,
+                hover=hover, data=count,
+            )  # fmt: skip
+
+
+def _span(x: np.ndarray) -> float:
+    return max(float(np.ptp(x)), 1e-6)
 
 
 def _objective_alt(curves: Sequence[Curve], samples: Samples | None, sign: str) -> str:
@@ -129,10 +134,14 @@ def plane(samples: Samples, *, eps_low: float, eps_high: float) -> Plate:
         d.box(left, 1 - eps_low, -reach, 0, color=d.color.dead)
         d.band(1 - eps_low, 1 + eps_high)
         for name, chosen, symbol, paint in _kinds(d, samples):
-            index = thinned(np.flatnonzero(chosen), 300)
+            index = np.flatnonzero(chosen)
+            cells = (_span(samples.ratio) / 60, 2 * reach / 60)
+            first, count = clustered(samples.ratio[index], samples.advantage[index], cells=cells)
+            index = index[first]
             d.marks(
                 samples.ratio[index], samples.advantage[index], f"{name} ({int(chosen.sum())})", color=paint, symbol=symbol,
-                hover=name + "<br>ratio %{x:.3f}<br>A %{y:+.3f}",
+                size=sizes(count), data=count, group=name,
+                hover=name + "<br>ratio %{x:.3f}<br>A %{y:+.3f}<br>%{customdata} tokens about here",
             )  # fmt: skip
         d.note(right, reach, "dead: already up", xanchor="right", yanchor="top")
         d.note(left, -reach, "dead: already down", xanchor="left", yanchor="bottom")

@@ -35,6 +35,7 @@ class Chart {
     this.root = document.createElement("div");
     this.root.className = "surrogate-figure";
     this.root.setAttribute("role", "img");
+    this.root.style.contain = "layout paint"; // measuring text inside lays out nothing outside
     this.wanted = null; // the newest data not drawn yet
     this.shown = ""; // the spec on the screen
     this.drawing = false;

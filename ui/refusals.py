@@ -29,6 +29,14 @@ def tell_refusal(key: str, message: str = "") -> None:
         st.error(found, icon=REFUSED)
 
 
+def any_of(*keys: str) -> bool:
+    """True where one of these controls has refused something, in the address or since: their panel must be open."""
+    for key in keys:
+        if st.query_params.get(key) is not None or f"refused_{key}" in st.session_state:
+            return True
+    return False
+
+
 def refuse_choice(key: str, options: Iterable[str]) -> None:
     """Note that the address asks for an option that does not exist. Call it before the control is made."""
     known = [str(option) for option in options]

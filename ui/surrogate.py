@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from figures import kl as kl_figures
 from figures import reuse as reuse_figures
@@ -16,62 +17,90 @@ from rlcore.kl import KlInLoss
 from rlcore.optim import Adam
 from rlcore.records import UpdateTrace
 from rlcore.surrogates import Cispo, DualClip, PpoClip, Sapo, ScoreFunction, Unclipped
-from ui import controls, figure
+from ui import controls, figure, refusals
 
 OVERLAYS = ("dual_clip", "cispo", "sapo", "score_function", "unclipped", "clip_without_min")
 RECIPES = ("grpo", "ppo", "dapo", "gspo", "cispo", "rloo")
 WORLDS = {"gridworld": "Gridworld", "bandit": "Bandit", "contextual": "Contextual bandit"}
 UPDATES = 10
+SIGNS = {"gain": "A = +1", "loss": "A = −1"}
+
+
+def _eps_low() -> float:
+    return controls.number("eps_low", controls.declared(PpoClip, "eps_low"), 0.2)
+
+
+def _eps_high() -> float:
+    return controls.number("eps_high", controls.declared(PpoClip, "eps_high"), 0.2)
+
+
+def _beta() -> float:
+    return controls.number("kl_beta", controls.declared(KlInLoss, "kl_beta", suggested=(0, 20)), 5.0, step=0.5)
 
 
 def _band() -> tuple[float, float]:
     low, high = st.columns(2)
     with low:
-        eps_low = controls.number("eps_low", controls.declared(PpoClip, "eps_low"), 0.2)
+        eps_low = _eps_low()
     with high:
-        eps_high = controls.number("eps_high", controls.declared(PpoClip, "eps_high"), 0.2)
+        eps_high = _eps_high()
     return eps_low, eps_high
 
 
-def _update() -> UpdateTrace:
-    """Which recorded update is looked at: a preset's run, its step, and the pass over that batch."""
-    with st.expander("Which samples: GRPO on the gridworld by default", icon=":material/movie:"):
-        recipe = controls.choice("recipe", "Recipe of the run", RECIPES, shown=lambda key: by_key(key).name)
+def _band_and_samples() -> tuple[float, float, UpdateTrace, DeltaGenerator]:
+    """ε_low, ε_high, the recorded update that is looked at, and a place for figures above the choice of the run."""
+    low, high, third = st.columns(3)
+    with low:
+        eps_low = _eps_low()
+    with high:
+        eps_high = _eps_high()
+    with third:
+        about = controls.counted(1, UPDATES, "which pass over the step's batch; before the first, every ratio is 1")
+        update = controls.whole("update", about, UPDATES, name="update on this batch")
+    figures_go_here = st.container()
+    told = refusals.any_of("recipe", "env", "step")
+    with st.expander("Which run the samples come from", icon=":material/movie:", expanded=told):
+        recipe = controls.choice("recipe", "Recipe", RECIPES, shown=lambda key: by_key(key).name)
         env = controls.choice("env", "World", tuple(WORLDS), shown=WORLDS.__getitem__)
-        step = controls.whole("step", controls.counted(0, 30, "training step of the run, from 0"), 0, name="step")
-    about = controls.counted(1, UPDATES, "which pass over the step's batch; before the first, every ratio is 1")
-    update = controls.whole("update", about, UPDATES, name="update on this batch")
+        step = controls.whole("step", controls.counted(0, 30, "training step of the run, from 0"), 0, name="training step")
     record = recorded.recorded(recipe, env, steps=step, epochs=UPDATES)
     assert record.trace is not None
-    return record.trace.updates[update - 1]
+    return eps_low, eps_high, record.trace.updates[update - 1], figures_go_here
 
 
 @st.fragment
 def objective() -> None:
     """Curves for both signs, with the recorded tokens of each, and one token taken apart."""
-    eps_low, eps_high = _band()
-    chosen = controls.several(
-        "curves", "Compare with", OVERLAYS, default=(), shown=lambda kind: figures.LOOKS[kind][0]
-    )
-    c = 3.0
-    if "dual_clip" in chosen:
-        c = controls.number("dual_clip", controls.declared(DualClip, "c"), 3.0, name="dual clip")
-    update = _update()
-    clip = PpoClip(eps_low=eps_low, eps_high=eps_high)
-    slots = {
-        "dual_clip": DualClip(eps_low=eps_low, eps_high=eps_high, c=c),
-        "cispo": Cispo(eps_low=eps_low, eps_high=eps_high), "sapo": Sapo(), "score_function": ScoreFunction(),
-        "unclipped": Unclipped(), "clip_without_min": curves.ClipWithoutMin(eps_low=eps_low, eps_high=eps_high),
-    }  # fmt: skip
-    low, high = curves.ratio_window(eps_low=eps_low, eps_high=eps_high, far=1.25 * c if "dual_clip" in chosen else 2.0)
-    grid = curves.ratio_grid(low=low, high=high, kinks=(1 - eps_low, 1 + eps_high, c))
-    found = curves.samples(clip, update)
-    for column, advantage in zip(st.columns(2), (1.0, -1.0), strict=True):
-        drawn = [curves.curve(slot, advantage=advantage, ratio=grid) for slot in (clip, *(slots[n] for n in chosen))]
-        with column:
-            plate = figures.objective(drawn, found, eps_low=eps_low, eps_high=eps_high)
-            figure.show(plate, key=f"curve_{advantage:+.0f}")
+    eps_low, eps_high, update, place = _band_and_samples()
+    found = curves.samples(PpoClip(eps_low=eps_low, eps_high=eps_high), update)
+    with place:
+        chosen = controls.several(
+            "curves", "Compare with", OVERLAYS, default=(), shown=lambda kind: figures.LOOKS[kind][0]
+        )
+        c = 3.0
+        if "dual_clip" in chosen:
+            c = controls.number("dual_clip", controls.declared(DualClip, "c"), 3.0, name="dual clip")
+        slots = _slots(eps_low, eps_high, c)
+        low, high = curves.ratio_window(eps_low=eps_low, eps_high=eps_high, far=1.25 * c if "dual_clip" in chosen else 2.0)
+        grid = curves.ratio_grid(low=low, high=high, kinks=(1 - eps_low, 1 + eps_high, c))
+        for column, advantage in zip(st.columns(2), (1.0, -1.0), strict=True):
+            drawn = [curves.curve(slots[name], advantage=advantage, ratio=grid) for name in ("ppo_clip", *chosen)]
+            with column:
+                plate = figures.objective(drawn, found, eps_low=eps_low, eps_high=eps_high)
+                figure.show(plate, key=f"curve_{advantage:+.0f}")
     _one_token(eps_low, eps_high)
+
+
+def _slots(eps_low: float, eps_high: float, c: float) -> dict[str, curves.Curved]:
+    return {
+        "ppo_clip": PpoClip(eps_low=eps_low, eps_high=eps_high),
+        "dual_clip": DualClip(eps_low=eps_low, eps_high=eps_high, c=c),
+        "cispo": Cispo(eps_low=eps_low, eps_high=eps_high),
+        "sapo": Sapo(),
+        "score_function": ScoreFunction(),
+        "unclipped": Unclipped(),
+        "clip_without_min": curves.ClipWithoutMin(eps_low=eps_low, eps_high=eps_high),
+    }
 
 
 def _one_token(eps_low: float, eps_high: float) -> None:
@@ -97,14 +126,17 @@ def _one_token(eps_low: float, eps_high: float) -> None:
 @st.fragment
 def gradient() -> None:
     """The plane of ratio and advantage, both counts, and who logs which."""
-    eps_low, eps_high = _band()
-    found = curves.samples(PpoClip(eps_low=eps_low, eps_high=eps_high), _update())
-    figure.show(figures.plane(found, eps_low=eps_low, eps_high=eps_high), key="plane")
-    left, right = st.columns(2)
-    left.metric("Outside the band", f"{found.outside_fraction:.1%}", border=True)
-    left.caption("`clip_fraction_outside`: CleanRL `losses/clipfrac`, SB3 `train/clip_fraction`")
-    right.metric("Gradient is zero", f"{found.dead_fraction:.1%}", border=True)
-    right.caption("`clip_fraction`: TRL `clip_ratio/region_mean`, verl `actor/pg_clipfrac`, OpenRLHF `ppo_clip_ratio`")
+    eps_low, eps_high, update, place = _band_and_samples()
+    found = curves.samples(PpoClip(eps_low=eps_low, eps_high=eps_high), update)
+    with place:
+        left, right = st.columns(2)
+        left.metric("Outside the band", f"{found.outside_fraction:.1%}", border=True)
+        left.caption("CleanRL `losses/clipfrac`, SB3 `train/clip_fraction`; here `clip_fraction_outside`")
+        right.metric("Gradient is zero", f"{found.dead_fraction:.1%}", border=True)
+        right.caption(
+            "TRL `clip_ratio/region_mean`, verl `actor/pg_clipfrac`, OpenRLHF `ppo_clip_ratio`; here `clip_fraction`"
+        )
+        figure.show(figures.plane(found, eps_low=eps_low, eps_high=eps_high), key="plane")
 
 
 @st.fragment
@@ -125,7 +157,7 @@ def epochs() -> None:
         )  # fmt: skip
         price, stop = st.columns(2)
         with price:
-            beta = controls.number("kl_beta", controls.declared(KlInLoss, "kl_beta", suggested=(0, 5)), 1.0, step=0.1)
+            beta = _beta()
         with stop:
             target = controls.number("kl_stop", controls.declared(EpochKlStop, "target", suggested=(1e-3, 1)), 0.015)
     brakes = reuse.Brakes(eps_low=eps_low, eps_high=eps_high, kl_beta=beta, kl_stop=target)
@@ -139,20 +171,26 @@ def epochs() -> None:
 
 @st.fragment
 def kl() -> None:
-    """The slope of one sample under the clip and under each penalty."""
-    eps_low, eps_high = _band()
-    left, right = st.columns(2)
-    with left:
-        beta = controls.number("kl_beta", controls.declared(KlInLoss, "kl_beta", suggested=(0, 5)), 1.0, step=0.1)
-    with right:
-        sign = controls.choice("sign", "Advantage", ("gain", "loss"), shown={"gain": "A = +1", "loss": "A = −1"}.__getitem__)
-    low, high = curves.ratio_window(eps_low=eps_low, eps_high=eps_high, far=3.0)
-    grid = curves.ratio_grid(low=max(low, 0.1), high=high, kinks=(1 - eps_low, 1 + eps_high))
-    found = penalty.penalty_curves(
-        tuple(penalty.ESTIMATORS), advantage=1.0 if sign == "gain" else -1.0, kl_beta=beta, eps_low=eps_low,
-        eps_high=eps_high, ratio=grid,
-    )  # fmt: skip
-    figure.show(kl_figures.penalty(found, kl_beta=beta, eps_low=eps_low, eps_high=eps_high), key="penalty")
+    """The slope of one sample under the clip and under each penalty, and what becomes of the recorded tokens."""
+    eps_low, eps_high, update, place = _band_and_samples()
+    with place:
+        left, right = st.columns(2)
+        with left:
+            beta = _beta()
+        with right:
+            sign = controls.choice("sign", "One sample with", ("gain", "loss"), shown=SIGNS.__getitem__)
+        low, high = curves.ratio_window(eps_low=eps_low, eps_high=eps_high, far=3.0)
+        grid = curves.ratio_grid(low=max(low, 0.1), high=high, kinks=(1 - eps_low, 1 + eps_high))
+        names = tuple(penalty.ESTIMATORS)
+        settings = {"kl_beta": beta, "eps_low": eps_low, "eps_high": eps_high}
+        found = penalty.penalty_curves(names, advantage=1.0 if sign == "gain" else -1.0, ratio=grid, **settings)
+        figure.show(kl_figures.penalty(found, **settings), key="penalty")
+        st.markdown("**The recorded tokens** (those with A ≠ 0) at their ratios of this update:")
+        counted = penalty.judged(names, update, **settings)
+        labels = [reuse_figures.LOOKS[name][0] for name in counted]
+        columns = {"pushed on": "pushed", "gradient zero": "silent", "pulled back": "pulled"}
+        table = {label: [getattr(each, field) for each in counted.values()] for label, field in columns.items()}
+        st.table({"instead": labels, **table}, hide_index=True)
 
 
 @st.fragment

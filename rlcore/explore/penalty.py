@@ -1,4 +1,4 @@
-"""A KL penalty beside a clip, for one sample: the slope of its objective over the ratio.
+"""A KL penalty beside a clip: the slope of one sample's objective over the ratio, and recorded tokens under each.
 
 The loss is the engine's own, on a batch of tokens that stand in rows of their own; the reference is the old policy.
 """
@@ -12,8 +12,8 @@ import torch
 
 from rlcore.kl import K1, K2, K3, Estimator, KlInLoss, Pair, kl_loss_term
 from rlcore.ratios import TokenRatio
-from rlcore.records import Array, freeze
-from rlcore.surrogates import PpoClip, SurrogateSlot, Unclipped
+from rlcore.records import Array, UpdateTrace, freeze
+from rlcore.surrogates import PpoClip, Rule, Unclipped
 
 
 @dataclass(frozen=True)
@@ -37,22 +37,51 @@ def penalty_curves(
 ) -> dict[str, PenaltyCurve]:
     """The clip's slope, then that of rho A - beta k for each named estimator. Raises KeyError for an unknown one."""
     clip = PpoClip(eps_low=eps_low, eps_high=eps_high)
-    found = {"clip": _slope(clip, None, advantage, ratio)}
+    found = {"clip": _curve(clip, None, advantage, ratio)}
     for name in names:
         kl = KlInLoss(kl_beta=kl_beta, estimator=ESTIMATORS[name])
-        found[name] = _slope(Unclipped(), kl, advantage, ratio)
+        found[name] = _curve(Unclipped(), kl, advantage, ratio)
     return found
 
 
-def _slope(surrogate: SurrogateSlot, kl: KlInLoss | None, advantage: float, at: Array) -> PenaltyCurve:
+@dataclass(frozen=True)
+class Judged:
+    """What becomes of recorded tokens with A != 0: still pushed the way A asks, silent, or pulled back against it."""
+
+    pushed: int
+    silent: int
+    pulled: int
+
+
+def judged(
+    names: tuple[str, ...], update: UpdateTrace, *, kl_beta: float, eps_low: float, eps_high: float
+) -> dict[str, Judged]:
+    """The recorded tokens of an update under the clip, and under each penalty instead of it."""
+    valid = update.mask & (update.advantages != 0)
+    ratio, advantage = np.exp(update.log_ratio[valid].astype(np.float64)), update.advantages[valid].astype(np.float64)
+    slots = [(PpoClip(eps_low=eps_low, eps_high=eps_high), None)]
+    slots += [(Unclipped(), KlInLoss(kl_beta=kl_beta, estimator=ESTIMATORS[name])) for name in names]
+    found = {}
+    for name, (surrogate, kl) in zip(("clip", *names), slots, strict=True):
+        way = np.sign(_slope(surrogate, kl, advantage, ratio)) * np.sign(advantage)
+        found[name] = Judged(int((way > 0).sum()), int((way == 0).sum()), int((way < 0).sum()))
+    return found
+
+
+def _curve(surrogate: Rule, kl: KlInLoss | None, advantage: float, at: Array) -> PenaltyCurve:
+    slope = _slope(surrogate, kl, np.full(at.shape, advantage), at)
+    return PenaltyCurve(advantage, freeze(torch.as_tensor(at)), slope, _rest(at, slope, advantage))
+
+
+def _slope(surrogate: Rule, kl: KlInLoss | None, advantage: Array, at: Array) -> Array:
+    """d (psi - beta k) / d log pi, [N], of tokens in rows of their own; log pi_old = log pi_ref = 0."""
     logp = torch.as_tensor(at, dtype=torch.float64).log().unsqueeze(-1).requires_grad_()
     old, mask = torch.zeros_like(logp), torch.ones_like(logp, dtype=torch.bool)
     ratio = TokenRatio()(logp, old, mask)
-    objective = surrogate(ratio, torch.full_like(logp, advantage), logp, mask).objective
+    objective = surrogate(ratio, torch.as_tensor(advantage).unsqueeze(-1), logp, mask).objective
     if kl is not None:
         objective = objective - kl.kl_beta * kl_loss_term(kl, Pair(logp, old), ratio, mask)
-    slope = torch.autograd.grad(objective.sum(), logp)[0].squeeze(-1)
-    return PenaltyCurve(advantage, freeze(torch.as_tensor(at)), freeze(slope), _rest(at, slope.numpy(), advantage))
+    return freeze(torch.autograd.grad(objective.sum(), logp)[0].squeeze(-1))
 
 
 def _rest(ratio: Array, slope: Array, advantage: float) -> float | None:

@@ -36,7 +36,7 @@ class Brakes:
 
     eps_low: float = 0.2
     eps_high: float = 0.2
-    kl_beta: float = 1.0
+    kl_beta: float = 5.0
     kl_stop: float = 0.015
 
 

@@ -1,0 +1,23 @@
+"""Open a page of the app in a test, as a link with settings would."""
+
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+
+
+def opened(page: str, **settings: object) -> AppTest:
+    """The page `pages/NAME.py` with query parameters, run once; fails on an exception."""
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    for name, value in settings.items():
+        app.query_params[name] = str(value)
+    app.switch_page(f"pages/{page}.py").run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def words(app: AppTest) -> str:
+    """Everything the page says in Markdown, captions, metrics and formulas."""
+    said = [*app.markdown, *app.caption, *app.latex, *app.error]
+    return "\n".join([*(each.value for each in said), *(f"{m.label}: {m.value}" for m in app.metric)])
