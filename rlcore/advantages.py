@@ -166,7 +166,7 @@ class GroupRelative(Value):
         if self.scale == "batch":
             _, std = self._of_groups(score, torch.zeros_like(group))
         scale = torch.ones_like(std) if self.scale == "none" else std + self.eps
-        return baseline, scale, masked.fill((score - baseline) / scale, ~score.isnan())
+        return baseline, scale, masked.fill(masked.quotient(score - baseline, scale), ~score.isnan())
 
     def _of_groups(self, score: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
         statistics = {"exact": exact_mean_std, "as_written": written_mean_std, "as_matrix": matrix_mean_std}
@@ -274,7 +274,8 @@ class Whiten(Value):
         spread = masked.total((seen - mean).square(), mask)[..., None, None] / (count + self.count_eps)
         variance = spread * (count / (count - self.ddof).clamp(min=1))
         enough = mask.sum(dim=(-2, -1), keepdim=True) > self.ddof
-        return masked.fill(torch.where(enough, (advantages - mean) / self._divisor(variance), advantages), mask)
+        whitened = masked.quotient(advantages - mean, self._divisor(variance))
+        return masked.fill(torch.where(enough, whitened, advantages), mask)
 
     def _divisor(self, variance: Tensor) -> Tensor:
         if self.form == "outside":

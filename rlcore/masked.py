@@ -34,6 +34,11 @@ def weighted(x: Tensor, weight: Tensor) -> Tensor:
     return (weight * x).sum(dim=(-2, -1))
 
 
+def quotient(x: Tensor, divisor: Tensor) -> Tensor:
+    """x / divisor, and 0 where x is 0 whatever the divisor: a deviation of nothing is nothing, also without an eps."""
+    return (x / divisor).masked_fill(x == 0, 0.0)
+
+
 def lengths(mask: Tensor) -> Tensor:
     """Valid tokens a row, `L_i`: [..., B, T] -> [..., B]."""
     return mask.sum(dim=-1)
