@@ -100,6 +100,15 @@ def test_rloo_takes_the_answer_as_one_action() -> None:
     same(found["grad_log_probs"], differences(loss, b["new"], cells(b)), rel=1e-5, abs=1e-8)
 
 
+def test_openrlhf_whitening_has_a_floor_under_the_variance() -> None:
+    """max(var, 1e-8), not var + 1e-8: rewards a ten-thousandth apart are divided by the floor's root."""
+    rewards = [2e-5, -2e-5, 1e-5, -1e-5]
+    found = recompute("openrlhf.advantages", {"estimator": "reinforce", "n_samples_per_prompt": 1}, {
+        "rewards": rewards, "kl": [[0.0]] * 4, "action_mask": [[1]] * 4, "values": None,
+    }, {})  # fmt: skip
+    same(found["advantages"], [[r / 1e-4] for r in rewards], rel=1e-5)
+
+
 # ---------------------------------------------------------------- time
 
 

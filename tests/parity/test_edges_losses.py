@@ -104,6 +104,23 @@ def test_trl_sequence_ratio_with_corrected_kl(kind: str) -> None:
     same(found["metrics"]["clip_ratio/region_mean"], sum(votes) / b["rows"], rel=1e-6)
 
 
+@pytest.mark.parametrize("advantage", [1.0, -1.0])
+def test_verl_sequence_ratio_is_bounded_from_above_only(advantage: float) -> None:
+    """Log s is kept at 10 at most, without gradient; a token's gradient is that of sg[s] pi / sg[pi]."""
+    means = [12.0, -12.0, 0.1, 3.0]
+    mask, old = [[1, 1, 0]] * 4, [[-1.0, -2.0, -3.0]] * 4
+    new = [[-1.0 + m - 0.5, -2.0 + m + 0.5, 7.0] for m in means]
+    config = {"loss_agg_mode": "token-mean", "clip_ratio_low": 0.2, "clip_ratio_high": 0.2}
+    found = recompute("verl.policy_loss.gspo", config, {
+        "old_log_prob": old, "log_prob": new, "response_mask": mask, "advantages": [[advantage] * 3] * 4,
+    }, {})  # fmt: skip
+    s = [math.exp(min(m, 10)) for m in means]
+    gains = [min(x * advantage, clip(x, 0.8, 1.2) * advantage) for x in s]
+    same(found["loss"], -sum(gains) / 4)
+    alive = [m < 10 and (0.8 <= x <= 1.2 or (x > 1.2) == (advantage < 0)) for m, x in zip(means, s, strict=True)]
+    same(found["grad_log_prob"], [[-x * advantage * on / 8] * 2 + [0.0] for x, on in zip(s, alive, strict=True)])
+
+
 def test_soft_gates_by_differences() -> None:
     """SAPO in verl's exact and TRL's float32 temperatures, and VESPO's detached gate on a row's whole weight."""
     b = edges(4)
@@ -174,7 +191,7 @@ def test_value_loss_gradient_dies_only_outside_the_band(mode: str) -> None:
 
 def test_kl_guards_stop_value_and_gradient() -> None:
     """verl bounds k3 at 10 and its log-ratio at 20; OpenRLHF bounds every estimator at 10."""
-    gaps = [0.0, 0.3, -0.3, 2.0, -2.0, 9.0, -12.0, 25.0, -25.0, 400.0]  # log ref - log pi
+    gaps = [0.0, 0.3, -0.3, 2.0, -2.0, 9.0, -12.0, 25.0, -25.0, 800.0]  # log ref - log pi; e^800 is no float
     inputs = {"logprob": [[0.0] * len(gaps)], "ref_logprob": [gaps], "response_mask": [[1] * len(gaps)]}
     found = recompute("verl.kl_penalty", {}, inputs, {"k3": {}, "k3+": {}})
     exact = [math.exp(min(d, 20)) - min(d, 20) - 1 for d in gaps]
