@@ -6,8 +6,10 @@ one or several axes. A trace of another kind is refused by name instead of being
 
 from __future__ import annotations
 
+import base64
 import io
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,18 +24,21 @@ LINES = {
 }  # fmt: skip
 MARKERS = {
     "circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "triangle-down": "v", "cross": "P", "x": "X",
-    "star": "*", "circle-open": "o", "diamond-open": "D", "square-open": "s", "x-thin": "x", "line-ns": "|", None: "o",
+    "star": "*", "line-ew-open": "_", "circle-open": "o", "diamond-open": "D", "square-open": "s", "x-thin": "x", "line-ns": "|", None: "o",
 }  # fmt: skip
 GRAY = "#6B7078"
 
 
 def render(figure: go.Figure, kind: str, *, title: str, width_cm: float, height_cm: float) -> bytes:
     """The figure as "pdf", "svg" or "png" (300 dpi) of the given size, on white. Raises ValueError."""
-    spec = figure.to_plotly_json()
+    spec = _decoded(figure.to_plotly_json())
     layout = spec["layout"]
     drawn = Figure(figsize=(width_cm / 2.54, height_cm / 2.54), layout="constrained")
     FigureCanvasAgg(drawn)
     axes = _axes(drawn, layout)
+    bars = Counter(trace.get("xaxis", "x") for trace in spec["data"] if trace["type"] == "bar")
+    for ax_name, ax in axes.items():
+        ax.surrogate_slots = iter(_slots(bars[ax_name], layout.get("barmode")))  # type: ignore[attr-defined]
     for trace in spec["data"]:
         _trace(axes[trace.get("xaxis", "x")], trace)
     for shape in layout.get("shapes", ()):
@@ -45,6 +50,16 @@ def render(figure: go.Figure, kind: str, *, title: str, width_cm: float, height_
     out = io.BytesIO()
     drawn.savefig(out, format=kind, dpi=300)
     return out.getvalue()
+
+
+def _decoded(value: Any) -> Any:
+    """Plotly's JSON with its base64 arrays as numpy again."""
+    if isinstance(value, dict):
+        if "bdata" in value:
+            flat = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"])
+            return flat.reshape([int(n) for n in value["shape"].split(",")]) if "shape" in value else flat
+        return {name: _decoded(each) for name, each in value.items()}
+    return [_decoded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def page(figure: go.Figure, title: str) -> bytes:
@@ -118,7 +133,7 @@ def _label(trace: dict[str, Any]) -> str:
 
 
 def _scatter(ax: Axes, trace: dict[str, Any]) -> None:
-    x, y = np.asarray(trace["x"]), np.asarray(trace["y"])
+    x, y = _positions(ax, np.asarray(trace["x"]), False), _positions(ax, np.asarray(trace["y"]), True)
     mode, line, marker = trace.get("mode", "lines"), trace.get("line", {}), trace.get("marker", {})
     color = line.get("color") or marker.get("color") or GRAY
     if trace.get("fill") in ("tonexty", "toself"):
@@ -130,14 +145,14 @@ def _scatter(ax: Axes, trace: dict[str, Any]) -> None:
             label=_label(trace), alpha=trace.get("opacity", 1),
         )  # fmt: skip
     if "markers" in mode:
-        symbol, open_ = marker.get("symbol"), "open" in str(marker.get("symbol")) or "thin" in str(marker.get("symbol"))
-        face = marker.get("color", color)
-        face = face if isinstance(face, str) else GRAY
-        edge = marker.get("line", {}).get("color", face)
+        shape = MARKERS.get(marker.get("symbol"), "o")
+        hollow = "open" in str(marker.get("symbol")) and shape != "_"
+        paint = marker.get("color", color)
+        paint = paint if isinstance(paint, str) else GRAY
         ax.scatter(
-            x, y, s=(0.6 * _number(marker.get("size", 6))) ** 2, marker=MARKERS.get(symbol, "o"),
-            facecolors="none" if open_ and MARKERS.get(symbol) != "x" else face, edgecolors=face if open_ else edge,
-            linewidths=0.8, alpha=marker.get("opacity", trace.get("opacity", 1)), zorder=3,
+            x, y, s=(0.55 * np.asarray(marker.get("size", 6), dtype=float)) ** 2, marker=shape,
+            facecolors="none" if hollow else paint, edgecolors=paint if hollow else None,
+            linewidths=2 if shape == "_" else 0.8, alpha=marker.get("opacity", trace.get("opacity", 1)), zorder=3,
             label="_none" if "lines" in mode else _label(trace),
         )  # fmt: skip
     if trace.get("error_y", {}).get("array") is not None:
@@ -147,23 +162,26 @@ def _scatter(ax: Axes, trace: dict[str, Any]) -> None:
             ax.annotate(_plain(str(text)), (xi, yi), fontsize=7, ha="center", va="bottom")
 
 
+def _slots(count: int, barmode: str | None) -> list[tuple[float, float]]:
+    """(shift, width) of each of `count` bar traces around their place: side by side, or on top of each other."""
+    if barmode in ("overlay", "stack", "relative"):
+        return [(0.0, 0.8)] * count
+    return [((i - (count - 1) / 2) * 0.8 / count, 0.8 / count) for i in range(count)]
+
+
 def _bar(ax: Axes, trace: dict[str, Any]) -> None:
     flat = trace.get("orientation") == "h"
     place, size = (trace["y"], trace["x"]) if flat else (trace["x"], trace["y"])
     marker = trace.get("marker", {})
     color = marker.get("color", GRAY)
-    names = np.asarray(place)
-    at = _positions(ax, names, flat)
-    bars = [c for c in ax.containers if getattr(c, "surrogate_bar", False)]
-    width = trace.get("width") or 0.8 / max(1, getattr(ax, "surrogate_bars", 1))
-    offset = trace.get("offset")
-    at = at + (offset + width / 2 if offset is not None else len(bars) * width * 0 )
-    drawn = (ax.barh if flat else ax.bar)(
-        at, np.asarray(size, dtype=float), width, color=color if isinstance(color, str) else list(color),
-        edgecolor=marker.get("line", {}).get("color", "none"), label=_label(trace), hatch=_hatch(marker),
-        alpha=trace.get("opacity", 1),
+    at = _positions(ax, np.asarray(place), flat)
+    shift, width = next(ax.surrogate_slots)  # type: ignore[attr-defined]
+    step = float(np.diff(np.unique(at)).min()) if np.unique(at).size > 1 else 1.0
+    (ax.barh if flat else ax.bar)(
+        at + shift * step, np.asarray(size, dtype=float), width * step,
+        color=color if isinstance(color, str) else list(color), edgecolor="white" if _hatch(marker) else "none",
+        linewidth=0, label=_label(trace), hatch=_hatch(marker), alpha=trace.get("opacity", 1),
     )  # fmt: skip
-    drawn.surrogate_bar = True  # type: ignore[attr-defined]
 
 
 def _hatch(marker: dict[str, Any]) -> str | None:
@@ -174,7 +192,7 @@ def _hatch(marker: dict[str, Any]) -> str | None:
 
 def _positions(ax: Axes, names: np.ndarray, flat: bool) -> np.ndarray:
     """Numbers as they are; names at 0, 1, … in order of appearance, written on the axis."""
-    if names.dtype.kind not in "OUS":
+    if names.dtype.kind not in "OUS" or not any(isinstance(name, str) for name in names.tolist()):
         return names.astype(float)
     known: list[str] = list(getattr(ax, "surrogate_names", []))
     known += [n for n in map(str, names) if n not in known]
@@ -239,7 +257,8 @@ def _annotations(axes: dict[str, Axes], notes: Sequence[dict[str, Any]]) -> None
     for note in notes:
         ax = axes.get(str(note.get("xref", "x")))
         if ax is not None and note not in titles and note.get("text"):
-            ax.annotate(_plain(note["text"]), (note["x"], note["y"]), fontsize=7, ha="center", va="bottom")
+            place = {"ha": note.get("xanchor", "center"), "va": note.get("yanchor", "bottom").replace("middle", "center")}
+            ax.annotate(_plain(note["text"]), (note["x"], note["y"]), fontsize=7, **place)
 
 
 def _legend(drawn: Figure, axes: dict[str, Axes]) -> None:
@@ -253,10 +272,6 @@ def _legend(drawn: Figure, axes: dict[str, Axes]) -> None:
 
 def _plain(text: str) -> str:
     return re.sub(r"<[^>]+>", "", str(text).replace("<br>", "\n")).replace("$", r"\$")
-
-
-def _number(size: Any) -> float:
-    return float(np.mean(np.asarray(size, dtype=float)))
 
 
 def _solid(color: str) -> str | tuple[float, float, float]:

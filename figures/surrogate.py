@@ -39,7 +39,7 @@ def objective(
 
     def draw(mode: Mode) -> go.Figure:
         d = Drawing(mode, heights=(0.56, 0.44))
-        for each in curves[::-1]:
+        for each in curves:
             label, drawn = LOOKS[each.surrogate.kind]
             for row, y in ((1, each.objective), (2, each.slope)):
                 hover = label + ": %{y:.3f} at ratio %{x:.3f}"
@@ -47,7 +47,9 @@ def objective(
         if samples is not None:
             _marks(d, samples, first.advantage)
         d.band(1 - eps_low, 1 + eps_high)
-        d.y("objective ÷ |A|", row=1)
+        own = first.objective / abs(first.advantage)  # a logarithm's plunge near 0 must not flatten the rest
+        room = 0.5 * _span(own)
+        d.y("objective ÷ |A|", row=1, range=[float(own.min() - room), float(own.max() + room)])
         d.y("slope ÷ |A|", row=2)
         d.x("ratio ρ = π/π_old", range=[float(first.ratio[0]), float(first.ratio[-1])])
         return d.figure(height=470, title=f"{sign}: this sample should become {_more(first.advantage)} likely")

@@ -190,7 +190,11 @@ def kl() -> None:
         labels = [reuse_figures.LOOKS[name][0] for name in counted]
         columns = {"pushed on": "pushed", "gradient zero": "silent", "pulled back": "pulled"}
         table = {label: [getattr(each, field) for each in counted.values()] for label, field in columns.items()}
-        st.table({"instead": labels, **table}, hide_index=True)
+        st.table({"mechanism": labels, **table}, hide_index=True)
+        st.caption(
+            "k1 asks the same of every sampled token, whatever its ratio: minus β. Averaged over what the policy samples, that "
+            "moves nothing."
+        )
 
 
 @st.fragment
