@@ -11,7 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rlcore.algorithms import CATALOG
-from rlcore.config import RunConfig, find_setting, knobs, loads, needs_new_run, parse, settings_of
+from rlcore.config import (
+    RunConfig,
+    find_setting,
+    knobs,
+    loads,
+    needs_new_run,
+    parse,
+    settings_of,
+)
 from rlcore.envs import Bandit, Gridworld, GymEnv
 from rlcore.kl import KlInLoss, NoKl
 from rlcore.knobs import Knob, SettingError

@@ -53,11 +53,11 @@ def test_a_replay_is_bit_equal_from_scratch_and_from_every_kept_state(config: Ru
 def test_global_generators_have_no_say_and_are_left_alone(config: RunConfig) -> None:
     states, records = ran(config, 2)
     for seed in (1, 2):
-        random.seed(seed), np.random.seed(seed), torch.manual_seed(seed)  # noqa: NPY002
+        random.seed(seed), np.random.seed(seed), torch.manual_seed(seed)
         state = init(config)
-        before = random.getstate(), bits(np.random.get_state()), bits(torch.get_rng_state())  # noqa: NPY002
+        before = random.getstate(), bits(np.random.get_state()), bits(torch.get_rng_state())
         for expected, record in zip(states, records, strict=True):
-            torch.rand(3), np.random.rand(5), random.random()  # noqa: NPY002, S311
+            torch.rand(3), np.random.rand(5), random.random()
             saved = torch.get_rng_state()
             state, found = step(state, config)
             assert same_state(state, expected) and metrics(found) == metrics(record)

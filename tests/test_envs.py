@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import rlcore.envs.registered  # noqa: F401  registers our worlds
-from rlcore.envs import Bandit, CellReward, ContextualBandit, FiniteEnv, Gridworld, GymEnv, Plan, picture, tables
+from rlcore.envs import (
+    Bandit,
+    CellReward,
+    ContextualBandit,
+    FiniteEnv,
+    Gridworld,
+    GymEnv,
+    Plan,
+    picture,
+    tables,
+)
 from rlcore.envs.protocol import Collected
 from rlcore.envs.truth import expected_return, occupancy
 from rlcore.policies import Params, Tabular

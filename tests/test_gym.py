@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 import tests.worlds  # noqa: F401  registers the environments
 from rlcore.advantages import Gae
+from rlcore.algorithms import by_key
 from rlcore.config import Batch, RunConfig
 from rlcore.engine import init, step
 from rlcore.envs import GymEnv, Plan
@@ -20,7 +21,6 @@ from rlcore.envs.protocol import Collected
 from rlcore.knobs import SettingError
 from rlcore.policies import Mlp, Params, Tabular, flatten
 from rlcore.presets import preset, preset_for
-from rlcore.algorithms import by_key
 from rlcore.rng import generator
 from rlcore.rollout import Rollout
 from tests.runs import bits

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from rlcore.optim import Adam, ConstantRate, LinearDecay, Sgd, clip_by_global_norm, no_moments
-from rlcore.presets import preset
 from rlcore.engine import init, step
+from rlcore.optim import (
+    Adam,
+    ConstantRate,
+    LinearDecay,
+    Sgd,
+    clip_by_global_norm,
+    no_moments,
+)
+from rlcore.presets import preset
 from tests.runs import bits
 
 

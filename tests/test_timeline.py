@@ -33,7 +33,7 @@ def test_a_trace_taken_later_shows_the_step_that_was(config: RunConfig, monkeypa
     monkeypatch.setattr(timelines, "KEPT_RECENT", 1)
     run, watched = grown(config, 5), Timeline(config)
     expected = [watched.advance(trace=True) for _ in range(5)]
-    random.seed(9), np.random.seed(9), torch.manual_seed(9)  # noqa: NPY002
+    random.seed(9), np.random.seed(9), torch.manual_seed(9)
     for node in (5, 2, 1, 4, 3):
         record = run.trace(node)
         assert metrics(record) == metrics(expected[node - 1])

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from rlcore.envs import Bandit, ContextualBandit, FiniteEnv, Gridworld, Mdp, Plan, tables
+from rlcore.envs import (
+    Bandit,
+    ContextualBandit,
+    FiniteEnv,
+    Gridworld,
+    Mdp,
+    Plan,
+    tables,
+)
 from rlcore.envs.truth import (
     best_return,
     expected_return,
