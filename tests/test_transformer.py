@@ -205,7 +205,7 @@ def test_what_does_not_fit_the_context_is_refused() -> None:
 def test_weights_survive_the_file_in_half_precision(tmp_path: Path) -> None:
     params = lively(DENSE)
     for name in ("a", "b"):
-        save_start(tmp_path / f"{name}.safetensors", params, {"command": "none"})
+        save_start(tmp_path / f"{name}.safetensors", params, {"command": "none", "task": "none", "policy": "none"})
     kept = read_weights(tmp_path / "a.safetensors", like=params)
     assert all(torch.equal(kept[name], x.half().float()) and kept[name].dtype == torch.float32 for name, x in params.items())
     assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()

@@ -6,11 +6,12 @@ Loading either gives exactly the parameters asked for or says what is wrong with
 from __future__ import annotations
 
 import difflib
+import json
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from rlcore.knobs import SettingError
 from rlcore.policies.parameters import Params
@@ -23,10 +24,18 @@ def starts() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.safetensors")))
 
 
-def save_start(path: Path, params: Params, about: dict[str, str]) -> None:
+def save_start(path: Path, params: Params, made_by: dict[str, str]) -> None:
     """Write parameters in half precision, with what made them in the header. The same input gives the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    save_file({name: p.detach().half().contiguous() for name, p in params.items()}, path, metadata=about)
+    halves = {name: p.detach().half().contiguous() for name, p in params.items()}
+    header = {"about": json.dumps(made_by, sort_keys=True)}  # one key: the format writes several in any order
+    path.write_bytes(save(halves, header))
+
+
+def about(path: Path) -> dict[str, str]:
+    """What made a weights file, from its header."""
+    with safe_open(path, framework="pt") as file:
+        return dict(json.loads(file.metadata()["about"]))
 
 
 def load_start(name: str, *, like: Params) -> Params:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors import safe_open
 
 from rlcore.policies.transformer import Transformer
-from rlcore.policies.weights import FOLDER, load_start, starts
+from rlcore.policies.weights import FOLDER, about, load_start, starts
 from rlcore.rng import generator
 from rlcore.words.measure import Accuracy, accuracy
 from rlcore.words.pretrain import RECIPES, pretrained
@@ -34,11 +33,10 @@ def test_every_recipe_has_a_start_and_addition_several() -> None:
 def test_a_start_is_small_names_its_command_and_is_half_way(name: str) -> None:
     path: Path = FOLDER / f"{name}.safetensors"
     assert path.stat().st_size < 700_000
-    with safe_open(path, framework="pt") as file:
-        about = file.metadata()
+    made = about(path)
     recipe = RECIPES[recipe_of(name)]
-    assert about["command"] == f"python -m rlcore.words.pretrain {recipe_of(name)} --seed {name.rpartition('-')[2]}"
-    assert Transformer.model_validate_json(about["policy"]) == recipe.policy
+    assert made["command"] == f"python -m rlcore.words.pretrain {recipe_of(name)} --seed {name.rpartition('-')[2]}"
+    assert Transformer.model_validate_json(made["policy"]) == recipe.policy
     lowest, highest = (0.1, 0.3) if "hurried" in name else (0.3, 0.5)
     assert lowest <= measured(name).sampled <= highest
 
