@@ -11,6 +11,7 @@ from rlcore.words.task import Task, split_prompts
 
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = {closer: opener for opener, closer in PAIRS.items()}
+OPENERS = tuple(PAIRS)
 PROMPT, DEEPEST = 8, 5
 
 
@@ -74,6 +75,6 @@ def _beginning(dice: np.random.Generator) -> str:
         if stack and (len(stack) == DEEPEST or dice.random() < 0.25):
             text, stack = text + PAIRS[stack[-1]], stack[:-1]
         else:
-            opener = str(dice.choice(list(PAIRS)))
+            opener = OPENERS[dice.integers(len(OPENERS))]
             text, stack = text + opener, stack + opener
     return text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -58,16 +58,16 @@ class Task(Value):
 
     def prompts(self, split: Split) -> Prompts:
         """The prompts of a split, encoded once."""
-        return _encoded(self, split)
+        return _encoded(type(self), split)
 
     def reward(self, terms: Mapping[str, Tensor]) -> Tensor:
         """sum of weight * term, [B]; each term's weight is the field of the same name."""
         return torch.stack([getattr(self, name) * term for name, term in terms.items()]).sum(0)
 
 
-@lru_cache(maxsize=64)
-def _encoded(task: Task, split: Split) -> Prompts:
-    both = task.texts()
+@cache
+def _encoded(task: type[Task], split: Split) -> Prompts:
+    both = task().texts()  # the same whatever the weights
     rows = [padded(texts, 0) for texts in both]
     width = max(len(row) for side in rows for row in side)
     texts = both[0] if split == "train" else both[1]
