@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 from pydantic import ValidationError
@@ -17,7 +17,8 @@ from rlcore.algorithm import Algorithm
 from rlcore.algorithms import CATALOG, by_key
 from rlcore.config import Batch, RunConfig, parse
 from rlcore.envs import Bandit, ContextualBandit, FiniteEnv, Gridworld, GymEnv
-from rlcore.knobs import SettingError
+from rlcore.kl import KlInReward
+from rlcore.knobs import SettingError, Value
 from rlcore.optim import Adam
 from rlcore.policies import Mlp, Tabular
 from rlcore.ratios import TokenRatio
@@ -33,6 +34,9 @@ ENVS: Mapping[str, Bandit | ContextualBandit | Gridworld | GymEnv] = {
 
 TOY_EPS = 0.2
 """On T of a few steps the sequence ratio moves as far as a token's: the papers' 3e-4 would clip almost every row."""
+
+TOY_BETA = 0.01
+"""A price per nat inside the reward adds up over steps: at RLHF's 0.05 the walk to a goal worth 1 costs most of it."""
 
 
 def environment(name: str) -> Bandit | ContextualBandit | Gridworld | GymEnv:
@@ -77,11 +81,14 @@ def preset_for(algorithm: Algorithm, env: Any, seed: int = 0) -> RunConfig:
 
 
 def _on_a_toy(algorithm: Algorithm) -> Algorithm:
-    """The paper's algorithm with a clip width that suits rows of a few steps, where its ratio is per sequence."""
-    if isinstance(algorithm.ratio, TokenRatio):
-        return algorithm
-    clip = algorithm.surrogate.model_copy(update={"eps_low": TOY_EPS, "eps_high": TOY_EPS})
-    return algorithm.model_copy(update={"surrogate": clip})
+    """The paper's algorithm with a clip width that suits rows of a few steps, where its ratio is per sequence, and a KL
+    price in the reward that suits rewards around 1."""
+    changes: dict[str, Value] = {}
+    if not isinstance(algorithm.ratio, TokenRatio):
+        changes["surrogate"] = algorithm.surrogate.model_copy(update={"eps_low": TOY_EPS, "eps_high": TOY_EPS})
+    if isinstance(algorithm.kl, KlInReward):
+        changes["kl"] = algorithm.kl.model_copy(update={"kl_beta": min(algorithm.kl.kl_beta, TOY_BETA)})
+    return algorithm.model_copy(update=changes)
 
 
 def _rate(env: Any, tabular: bool) -> float:
@@ -102,7 +109,7 @@ def _cartpole_batch(algorithm: Algorithm) -> Batch:
     """PPO plays on through segments, as CleanRL and SB3 do; a group needs whole episodes from one start."""
     if _grouped(algorithm):
         return Batch(prompts=2, group_size=8, epochs=4)
-    shuffled = "transitions" if isinstance(algorithm.ratio, TokenRatio) else "rows"
+    shuffled: Literal["rows", "transitions"] = "transitions" if isinstance(algorithm.ratio, TokenRatio) else "rows"
     return Batch(prompts=8, group_size=1, epochs=4, minibatches=4, segment=128, shuffled=shuffled)
 
 
