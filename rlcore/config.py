@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from rlcore.advantages import GroupRelative, LeaveOneOut, OptimalBaseline
+from rlcore.advantages import Gae
 from rlcore.aggregation import TokenMean
 from rlcore.algorithm import Algorithm
 from rlcore.envs import Bandit, ContextualBandit, FiniteEnv, Gridworld, GymEnv, tables
@@ -208,11 +208,10 @@ MOST_GYM_ROWS = 1024
 def _contradictions(config: RunConfig) -> Iterator[str]:
     yield from _too_large(config)
     algorithm, batch, policy, shape = config.algorithm, config.batch, config.policy, config.env.shape()
-    grouped = isinstance(algorithm.advantage, GroupRelative | LeaveOneOut | OptimalBaseline)
-    if grouped and batch.segment is not None:
+    if batch.segment is not None and not isinstance(algorithm.advantage, Gae):
         yield (
-            f"batch.segment: must be none with {algorithm.advantage.kind}, which compares whole episodes, "
-            f"got {batch.segment}"
+            f"batch.segment: must be none with {algorithm.advantage.kind}, which needs whole episodes (only gae has a "
+            f"critic to look past a segment's end), got {batch.segment}"
         )
     if batch.segment is not None and batch.group_size != 1:
         yield f"batch.group_size: must be 1 with segments (rows share no start), got {batch.group_size}"

@@ -106,9 +106,11 @@ def _finite_batch(algorithm: Algorithm) -> Batch:
 
 
 def _cartpole_batch(algorithm: Algorithm) -> Batch:
-    """PPO plays on through segments, as CleanRL and SB3 do; a group needs whole episodes from one start."""
+    """PPO plays on through segments, as CleanRL and SB3 do; without a critic it takes whole episodes."""
     if _grouped(algorithm):
         return Batch(prompts=2, group_size=8, epochs=4)
+    if not isinstance(algorithm.advantage, Gae):
+        return Batch(prompts=16, group_size=1, epochs=4)
     shuffled: Literal["rows", "transitions"] = "transitions" if isinstance(algorithm.ratio, TokenRatio) else "rows"
     return Batch(prompts=8, group_size=1, epochs=4, minibatches=4, segment=128, shuffled=shuffled)
 

@@ -168,7 +168,8 @@ def test_unknown_kinds_get_the_nearest(path: str, kind: str, near: str) -> None:
 @pytest.mark.parametrize(
     ("recipe", "env", "changes", "said"),
     [
-        ("grpo", "gridworld", {"segment": 8}, "batch.segment: must be none with group_relative, which compares whole episodes, got 8"),
+        ("grpo", "gridworld", {"segment": 8}, "batch.segment: must be none with group_relative, which needs whole episodes"),
+        ("reinforce_pp", "CartPole-v1", {"segment": 8}, "batch.segment: must be none with returns, which needs whole episodes"),
         ("ppo", "gridworld", {"segment": 8, "group_size": 4}, "batch.group_size: must be 1 with segments (rows share no start), got 4"),
         ("grpo", "gridworld", {"minibatches": 65}, "batch.minibatches: must be at most the number of rows (64), got 65"),
         ("gspo", "gridworld", {"shuffled": "transitions"}, "batch.shuffled: must be rows unless"),
