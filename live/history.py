@@ -6,6 +6,7 @@ This module keeps numbers only: it names no metric and draws nothing.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -27,7 +28,7 @@ def thin(rows: np.ndarray, limit: int, columns: Sequence[int]) -> np.ndarray:
     edges = np.linspace(0, len(rows), stretches + 1).astype(int)
     looked_at = np.nan_to_num(rows[:, list(columns)], nan=0.0)
     keep = {0, len(rows) - 1}
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in itertools.pairwise(edges):
         part = looked_at[low:high]
         if len(part):
             keep.update(low + part.argmin(axis=0))

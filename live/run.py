@@ -41,6 +41,7 @@ class Training(Protocol):
     """
 
     config: Any
+    preset: Mapping[str, Setting]
 
     def about(self, config: Any) -> dict[str, Any]: ...
     def settings(self, config: Any) -> dict[str, Setting]: ...
@@ -182,6 +183,7 @@ class LiveRun:
                 raise SettingError(f"{unknown[0]}: cannot be changed while it runs; what can: {', '.join(old)}")
             self._wanted = self._training.propose(self._wanted, values)
             new = self._training.settings(self._wanted)
+            self.schema += new.keys() != old.keys()
             self._inbox.append((ref, {name: (old[name], new[name]) for name in values if old[name] != new[name]}))
         self._changed()
 
@@ -237,6 +239,18 @@ class LiveRun:
         """The live settings as they will be at the next step; empty while starting."""
         with self._lock:
             return {} if self._training is None else self._training.settings(self._wanted)
+
+    def changed_settings(self) -> dict[str, Setting]:
+        """Live settings that differ from the recipe's preset."""
+        with self._lock:
+            if self._training is None:
+                return {}
+            preset = self._training.preset
+            return {name: value for name, value in self.settings().items() if preset.get(name) != value}
+
+    def unchanged_settings(self) -> set[str]:
+        """Live settings that are as in the preset; empty while starting."""
+        return self.settings().keys() - self.changed_settings().keys()
 
     def hello(self) -> dict[str, Any]:
         """What a page needs before the first frame: columns, knobs, and what is being trained."""
@@ -295,7 +309,7 @@ class LiveRun:
             self._train()
         except SettingError as error:
             self._fail(str(error))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  whatever it is, it is this run's own
             _LOG.exception("run %s stopped", self.rid)
             self._fail(f"{type(error).__name__}: {error}")
         self._tell()

@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from live.run import LiveRun, Request, Start
+from live import warm
+from live.run import LiveRun, Request, Start, Training
 from live.worker import Worker
 
 MAX_RUNS = 64
@@ -88,7 +89,19 @@ def shared() -> Server:
     global _shared
     with _making:
         if _shared is None:
-            from live import engine
-
-            _shared = Server(engine.start, prepare=engine.prepare)
+            _shared = Server(_start, prepare=_prepare)
         return _shared
+
+
+def _start(request: Request) -> Training:
+    from live import engine  # late: pages are shown before torch is imported
+
+    return engine.start(request)
+
+
+def _prepare() -> None:
+    """In the worker's thread, before its first round: the engine, on one core of the machine."""
+    warm.wait()
+    import torch
+
+    torch.set_num_threads(1)

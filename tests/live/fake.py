@@ -21,6 +21,7 @@ class FakeTraining:
     """Every step is `pieces` times `cost` seconds of the fake clock; the metric `eps` tells the setting in force."""
 
     config: Any = field(default_factory=FakeConfig)
+    preset: Any = field(default_factory=lambda: {"eps_high": 0.2, "lr": 0.01})
     step: int = 0
     clock: Any = None
     cost: float = 0.0

@@ -1,0 +1,105 @@
+"""What one step looks like, as lists ready for JSON: the world under the policy, and this step's samples.
+
+Numbers come from the record and are only rounded and thinned here, never made up; nothing is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rlcore.config import RunConfig
+from rlcore.envs import GymEnv
+from rlcore.envs.picture import picture
+from rlcore.ratios import TokenRatio
+from rlcore.records import StepRecord, StepTrace, UpdateTrace
+from rlcore.state import TrainState, has_critic
+from rlcore.surrogates import Cispo, DualClip, Gmpo, PpoClip, TwoSidedClip
+
+MAX_SAMPLES = 400
+FREE, OUTSIDE, DEAD_LOW, DEAD_HIGH, DEAD_DUAL = range(5)
+
+
+def world(config: RunConfig, state: TrainState, record: StepRecord | None) -> dict[str, Any]:
+    """The world as `rlcore.envs.picture` tells it; a CartPole is told by the episode it just played."""
+    if isinstance(config.env, GymEnv) and config.env.id.startswith("CartPole"):
+        return cartpole(record)
+    visits = None if record is None else record.visits
+    seen = picture(config.env, config.policy, state.params, visits, critic=has_critic(state))
+    return {name: _rounded(value, 4) for name, value in seen.items()}
+
+
+def cartpole(record: StepRecord | None) -> dict[str, Any]:
+    """Cart position and pole angle of the first row's steps, where episodes in it end, and every row's return.
+
+    x [t] metres, theta [t] radians, ends [t] 0 or 1; returns [B] rewards of each row (of each segment with segments).
+    """
+    if record is None or record.trace is None:
+        return {"kind": "cartpole", "x": [], "theta": [], "ends": [], "returns": []}
+    rollout = record.trace.rollout
+    mask = rollout["mask"]
+    row = int(mask.sum(1).argmax())
+    seen = rollout["obs"][row][mask[row]]
+    ends = (rollout["terminal"] | rollout["truncated"])[row][mask[row]]
+    returns = (rollout["reward"] * mask).sum(1)
+    return {
+        "kind": "cartpole", "x": _rounded(seen[:, 0], 3), "theta": _rounded(seen[:, 2], 4),
+        "ends": ends.astype(int).tolist(), "returns": _rounded(returns, 2),
+    }  # fmt: skip
+
+
+def samples(config: RunConfig, trace: StepTrace) -> dict[str, Any] | None:
+    """Ratio, advantage and fate of the last pass over the batch, thinned to MAX_SAMPLES; counts are of all of them.
+
+    One sample a token, or a row where the ratio is the row's. `fate`: 0 free, 1 outside the band and still learning,
+    2 / 3 / 4 gradient removed by the lower / upper / second bound. `band` is in ratios. None where nothing was updated.
+    """
+    if not trace.updates:
+        return None
+    last = [update for update in trace.updates if update.epoch == trace.updates[-1].epoch]
+    by_token = isinstance(config.algorithm.ratio, TokenRatio)
+    ratio, advantages, fate = (np.concatenate(part) for part in zip(*(_of(u, by_token) for u in last), strict=True))
+    counts = np.bincount(fate, minlength=5).tolist()
+    keep = np.linspace(0, len(ratio) - 1, min(len(ratio), MAX_SAMPLES)).astype(int)
+    return {
+        "level": "token" if by_token else "row", "epoch": last[0].epoch + 1, "total": len(ratio), "counts": counts,
+        "ratio": _rounded(ratio[keep], 5), "advantage": _rounded(advantages[keep], 4), "fate": fate[keep].tolist(),
+        "band": band(config),
+    }  # fmt: skip
+
+
+def _of(update: UpdateTrace, by_token: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    keep = update.mask if by_token else _first_of_row(update.mask)
+    fate = np.zeros(update.mask.shape, dtype=np.int64)
+    for value, flag in (
+        (OUTSIDE, update.outside), (DEAD_LOW, update.dead_low), (DEAD_HIGH, update.dead_high),
+        (DEAD_DUAL, update.dead_dual),
+    ):  # fmt: skip
+        fate[flag] = value
+    return update.ratio[keep], update.advantages[keep], fate[keep]
+
+
+def _first_of_row(mask: np.ndarray) -> np.ndarray:
+    first: np.ndarray = mask & (mask.cumsum(1) == 1)
+    return first
+
+
+def band(config: RunConfig) -> list[float] | None:
+    """Lowest and highest ratio inside the band; None where the surrogate has none."""
+    surrogate = config.algorithm.surrogate
+    if isinstance(surrogate, PpoClip | DualClip | TwoSidedClip | Cispo):
+        return [1 - surrogate.eps_low, 1 + surrogate.eps_high]
+    return [math.exp(-surrogate.eps_low), math.exp(surrogate.eps_high)] if isinstance(surrogate, Gmpo) else None
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    """Numbers rounded for the wire; what is not finite becomes null, which JSON can say."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list):
+        return [_rounded(item, digits) for item in value]
+    if isinstance(value, float):
+        return round(value, digits) if math.isfinite(value) else None
+    return value

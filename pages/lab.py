@@ -1,0 +1,60 @@
+"""Lab: train one algorithm on one small world, live, and turn its settings while it runs."""
+
+import streamlit as st
+
+from live.run import Request
+from live.server import ServerFull
+from ui import state
+from ui.live_panel import live_panel
+
+
+def choose(request: Request) -> None:
+    """Recipe, world and seed: each needs a new run."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        for key, value in (("lab_recipe", request.recipe), ("lab_env", request.env), ("lab_seed", request.seed)):
+            st.session_state.setdefault(key, value)
+        order = [*state.FIRST, *(name for name in state.RECIPES if name not in state.FIRST)]
+        st.selectbox(
+            "Algorithm", order, key="lab_recipe", format_func=state.RECIPES.get, on_change=restart, width=190,
+            help="Changing it starts a new run.",
+        )  # fmt: skip
+        st.selectbox(
+            "World", list(state.WORLDS), key="lab_env", format_func=state.WORLDS.get, on_change=restart, width=190,
+            help="Changing it starts a new run.",
+        )  # fmt: skip
+        st.number_input(
+            "Seed", 0, state.MAX_SEED, key="lab_seed", step=1, on_change=reseed, width=150,
+            help="The same seed gives the same numbers here, in a notebook and in the shell. Changing it starts a new run.",
+        )  # fmt: skip
+
+
+def restart() -> None:
+    chosen = st.session_state
+    state.start_over(Request(chosen["lab_recipe"], chosen["lab_env"], int(chosen["lab_seed"])))
+
+
+def reseed() -> None:
+    run, _ = state.lab_run()
+    state.start_over(state.with_seed(run, int(st.session_state["lab_seed"])))
+
+
+def write_url() -> None:
+    run, _ = state.lab_run()
+    st.query_params.from_dict(state.write(run))
+
+
+st.title("Lab")
+st.markdown(
+    "Drag **ε** down to 0.01 while it trains: the dashed band on the samples closes, crosses appear, and *clip fraction* "
+    "rises on its curve. Notice that samples outside the band still learn when the advantage points back inside."
+)
+try:
+    run, refused = state.lab_run()
+except ServerFull as full:
+    st.warning(str(full), icon="⏳")
+    st.stop()
+if refused:
+    st.warning("Not taken from the address:\n\n" + "\n\n".join(f"- {problem}" for problem in refused))
+choose(run.request)
+write_url()
+live_panel([run], key="lab", on_settled=write_url)

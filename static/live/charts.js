@@ -1,0 +1,208 @@
+// Curves on canvas: one uPlot per quantity, over one or several runs. Zoom and cursor are shared by all of a panel and
+// survive every update; a change of settings is a dashed line on every curve.
+
+import uPlot from "../vendor/uPlot.esm.js";
+import { el, mark, say, short } from "./dom.js";
+
+export class Chart {
+  // spec: { id, title, unit, series: [{ column(store), label, dashed }], floor }
+  constructor(spec, panel) {
+    this.spec = spec;
+    this.panel = panel;
+    this.values = el("span", { class: "lv-values" });
+    this.body = el("div", { class: "lv-plot" });
+    this.figure = el("div", { role: "img", class: "lv-figure" }, this.body);
+    this.root = el(
+      "section",
+      { class: "lv-card lv-chart", "data-chart": spec.id },
+      el("header", {}, el("h3", {}, spec.title), this.values),
+      this.figure,
+    );
+    this.observer = new ResizeObserver(() => this.resize());
+    this.observer.observe(this.body);
+  }
+
+  // The lines of the moment: one a run and series, in the run's own colour; dashes tell series or recipes apart.
+  lines() {
+    const { theme, runs } = this.panel;
+    return runs.flatMap(({ store, recipe }) => {
+      const look = theme.look(recipe);
+      return this.spec.series.map((series) => ({
+        store,
+        column: series.column(store),
+        label: runs.length > 1 ? look.label : series.label,
+        color: look.color,
+        dash: series.dashed ? [3, 4] : look.dash,
+      }));
+    });
+  }
+
+  build() {
+    this.plot?.destroy();
+    const { theme } = this.panel;
+    this.current = this.lines();
+    const axis = {
+      stroke: theme.muted,
+      grid: { stroke: theme.grid, width: 1 },
+      ticks: { stroke: theme.grid, width: 1, size: 4 },
+      font: `11px ${theme.font}`,
+    };
+    this.plot = new uPlot(
+      {
+        width: Math.max(this.body.clientWidth, 60),
+        height: Math.max(this.body.clientHeight, 60),
+        legend: { show: false },
+        cursor: {
+          sync: { key: this.panel.key, setSeries: false },
+          drag: { x: true, y: false, setScale: false },
+          points: { size: 6 },
+          bind: { dblclick: () => () => this.panel.zoomTo(null) },
+        },
+        scales: { x: { time: false, auto: false }, y: { range: (u, low, high) => range(this.spec, low, high) } },
+        axes: [
+          { ...axis, size: 24, gap: 3, space: 60 },
+          { ...axis, size: 44, gap: 3, space: 28, values: (u, splits) => splits.map(short) },
+        ],
+        series: [{}, ...this.current.map((line) => ({
+          stroke: line.color, width: line.dash.length ? 1.6 : 2, dash: line.dash, spanGaps: true, points: { show: false },
+        }))],
+        hooks: {
+          draw: [(u) => this.drawMarks(u)],
+          setSelect: [(u) => this.select(u)],
+          setCursor: [() => this.read()],
+        },
+      },
+      this.data(),
+      this.body,
+    );
+    this.fit();
+  }
+
+  data() {
+    const stores = [...new Set(this.current.map((line) => line.store))];
+    const column = (line) => line.store.column(line.column) ?? new Array(line.store.columns[0].length).fill(null);
+    if (stores.length === 1) return [stores[0].columns[0], ...this.current.map(column)];
+    return uPlot.join(this.current.map((line) => [line.store.columns[0], column(line)]));
+  }
+
+  fit() {
+    const x = this.plot.data[0];
+    const [low, high] = this.panel.zoom ?? [x[0] ?? 0, Math.max(x[x.length - 1] ?? 1, (x[0] ?? 0) + 10)];
+    this.plot.setScale("x", { min: low, max: high });
+  }
+
+  draw() {
+    if (!this.plot) return this.build();
+    this.plot.batch(() => {
+      this.plot.setData(this.data(), false);
+      this.fit();
+    });
+    this.read();
+  }
+
+  // Numbers beside the title: under the cursor where there is one, else the latest.
+  read() {
+    if (!this.plot) return;
+    const at = this.plot.cursor.idx;
+    const parts = this.current.map((line, i) => {
+      const value = at == null ? line.store.latest(line.column) : this.plot.data[i + 1][at];
+      return { ...line, text: `${line.label ? line.label + " " : ""}${short(value)}` };
+    });
+    while (this.values.children.length > parts.length) this.values.lastChild.remove();
+    parts.forEach((part, i) => {
+      const item = this.values.children[i] ?? this.values.appendChild(el("span", {}, el("i", {}), el("b", {})));
+      const dashed = part.dash.length > 0;
+      mark(item.firstChild, "style", `border-top:2px ${dashed ? "dashed" : "solid"} ${part.color}`);
+      say(item.lastChild, part.text);
+    });
+  }
+
+  sentence() {
+    const parts = this.current?.map((line) => `${line.label || this.spec.title}: ${short(line.store.latest(line.column))}`);
+    const steps = Math.max(0, ...this.panel.runs.map(({ store }) => store.step));
+    return `${this.spec.title} over ${steps} updates. Now ${parts?.join("; ") ?? "nothing yet"}.`;
+  }
+
+  select(u) {
+    if (u.select.width > 4) {
+      const [low, high] = [u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")];
+      this.panel.zoomTo([low, high]);
+    }
+    if (u.select.width) u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  }
+
+  drawMarks(u) {
+    const { theme, runs } = this.panel;
+    const g = u.ctx;
+    g.save();
+    g.strokeStyle = g.fillStyle = theme.mark;
+    const pixel = uPlot.pxRatio;
+    g.lineWidth = pixel;
+    g.setLineDash([3 * pixel, 3 * pixel]);
+    const { left, top, width, height } = u.bbox;
+    for (const { store } of runs)
+      for (const { step } of store.status.marks) {
+        const x = Math.round(u.valToPos(step, "x", true)) + 0.5;
+        if (x < left || x > left + width) continue;
+        g.beginPath();
+        g.moveTo(x, top);
+        g.lineTo(x, top + height);
+        g.stroke();
+        g.beginPath();
+        g.moveTo(x - 4 * pixel, top);
+        g.lineTo(x + 4 * pixel, top);
+        g.lineTo(x, top + 6 * pixel);
+        g.fill();
+      }
+    g.restore();
+  }
+
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this.body;
+    if (this.plot && width > 0 && height > 0) this.plot.setSize({ width, height });
+  }
+
+  dispose() {
+    this.observer.disconnect();
+    this.plot?.destroy();
+  }
+}
+
+// Never a flat line glued to the frame: some air, zero included where the quantity cannot be negative.
+function range(spec, low, high) {
+  if (low == null || high == null) return [0, 1];
+  const bottom = spec.floor === undefined ? low : Math.min(spec.floor, low);
+  const air = Math.max((high - bottom) * 0.08, Math.abs(high) * 1e-3, spec.least ?? 1e-6);
+  return [spec.floor !== undefined && bottom >= spec.floor ? bottom : bottom - air, high + air];
+}
+
+const column = (name) => () => name;
+
+export const CHARTS = [
+  { id: "reward", title: "Reward", least: 0.02, series: [{ column: (store) => store.hello?.reward ?? "reward_mean" }] },
+  {
+    id: "kl", title: "KL, nats", floor: 0, least: 1e-3,
+    series: [
+      { column: column("kl_ref"), label: "to reference" },
+      { column: column("approx_kl"), label: "to old policy", dashed: true },
+    ],
+  },
+  { id: "entropy", title: "Entropy, nats", floor: 0, least: 0.02, series: [{ column: column("entropy") }] },
+  {
+    id: "clip", title: "Clip fraction", floor: 0, least: 0.005,
+    series: [
+      { column: column("clip_fraction"), label: "gradient dead" },
+      { column: column("clip_fraction_outside"), label: "outside the band", dashed: true },
+    ],
+  },
+];
+
+export const MORE = [
+  { id: "dead", title: "Dead groups", floor: 0, least: 0.02, series: [{ column: column("dead_group_fraction") }] },
+  { id: "grad", title: "Gradient norm", floor: 0, least: 1e-3, series: [{ column: column("grad_norm") }] },
+  {
+    id: "ratio", title: "Ratio, lowest and highest", least: 0.01,
+    series: [{ column: column("ratio_min"), label: "lowest" }, { column: column("ratio_max"), label: "highest", dashed: true }],
+  },
+  { id: "value", title: "Explained variance", least: 0.02, series: [{ column: column("explained_variance") }] },
+];

@@ -1,0 +1,290 @@
+// One live panel: its runs, what is drawn of them, and the keys. Everything on screen comes from the runs' frames.
+
+import { CHARTS, Chart, MORE } from "./charts.js";
+import { Polled, Socket } from "./connection.js";
+import { Knobs, Transport } from "./controls.js";
+import { el, mark, readTheme, reducedMotion, say, short } from "./dom.js";
+import { Scatter } from "./scatter.js";
+import { Store } from "./store.js";
+import { Tables } from "./tables.js";
+import { World } from "./world.js";
+
+const CALM = 1000; // ms between repaints where motion is to be reduced
+const counters = (window.__live = window.__live || { draws: 0, drawMs: 0, frames: 0, inputs: 0, latencies: [], panels: {} });
+
+export class Panel {
+  constructor(options) {
+    this.options = options;
+    this.key = options.key;
+    this.runs = [];
+    this.zoom = null;
+    this.pending = {};
+    this.inputs = [];
+    this.ref = Math.floor(performance.timeOrigin);
+    this.due = { charts: true, scene: true, rest: true };
+    this.root = el("div", { class: "lv", "data-panel": this.key });
+    this.onKey = (event) => this.pressed(event);
+    document.addEventListener("keydown", this.onKey);
+    counters.panels[this.key] = this;
+  }
+
+  // Called at every rerun of the page: with other runs the panel is built anew, else only the theme is read again.
+  update(options, snapshots) {
+    const signature = (o) => JSON.stringify([o.layout, o.socket, o.runs]);
+    const fresh = !this.runs.length || signature(options) !== signature(this.options);
+    this.options = options;
+    if (fresh) this.build();
+    snapshots.forEach((snapshot, i) => this.runs[i]?.link.take(snapshot));
+    requestAnimationFrame(() => this.themed());
+  }
+
+  build() {
+    this.clear();
+    this.theme = readTheme(this.root.isConnected ? this.root : document.body, this.options.theme);
+    this.runs = this.options.runs.map(({ rid, recipe }) => ({ rid, recipe, store: new Store(rid) }));
+    for (const run of this.runs) run.link = this.connect(run.store);
+    const home = this.options.layout === "home";
+    this.transport = new Transport(this);
+    this.knobs = home ? null : new Knobs(this);
+    for (const run of this.runs) run.world = new World(this, run);
+    this.scatter = home ? null : new Scatter(this);
+    this.charts = (home ? CHARTS.slice(0, 1) : CHARTS).map((spec) => new Chart(spec, this));
+    this.tables = new Tables(this);
+    this.alert = el("p", { class: "lv-alert", role: "alert", hidden: true });
+    this.said = el("p", { class: "lv-said", "aria-live": "polite" });
+    const more = home ? null : this.foldedCharts();
+    this.root.replaceChildren(
+      this.transport.root, this.alert, ...(this.knobs ? [this.knobs.root] : []),
+      el("div", { class: home ? "lv-home" : "lv-lab" },
+        el("div", { class: "lv-worlds" }, ...this.runs.map((run) => run.world.root), this.scatter?.root),
+        el("div", { class: "lv-charts" }, ...this.charts.map((chart) => chart.root), more)),
+      this.said, this.tables.root,
+    );
+    this.soon("charts", "scene", "rest");
+  }
+
+  foldedCharts() {
+    const box = el("div", { class: "lv-charts" });
+    return el("details", { class: "lv-more lv-wide", ontoggle: (event) => {
+      if (!event.target.open || box.children.length) return;
+      const extra = MORE.filter((spec) => spec.series.some((s) => this.runs[0].store.has(s.column(this.runs[0].store))));
+      const charts = extra.map((spec) => new Chart(spec, this));
+      box.append(...charts.map((chart) => chart.root));
+      this.charts.push(...charts);
+      this.soon("charts");
+    } }, el("summary", {}, "More curves"), box);
+  }
+
+  connect(store) {
+    const onChange = (what) => this.changed(store, what);
+    if (!this.options.socket) return new Polled(store, { onChange, send: () => this.send });
+    return new Socket(store, {
+      onChange,
+      onRefused: (message) => this.refused(message),
+      onGone: () => this.send.trigger("gone", store.rid),
+      onBlocked: () => this.send.state("transport", "poll"),
+    });
+  }
+
+  // ---------------------------------------------------------------- asked by people
+
+  act(action) {
+    for (const { link } of this.runs) link.command({ op: "act", action });
+  }
+
+  toggle() {
+    this.act(this.playing ? "pause" : "play");
+  }
+
+  pace(rate) {
+    for (const { link } of this.runs) link.command({ op: "pace", rate });
+  }
+
+  turned(values) {
+    Object.assign(this.pending, values);
+    this.pendingAt = performance.now();
+    this.inputs.push({ at: performance.now(), ref: null });
+    counters.inputs++;
+    this.soon("scene");
+  }
+
+  set(values) {
+    this.ref++;
+    for (const input of this.inputs) input.ref ??= this.ref;
+    for (const { link } of this.runs) link.command({ op: "set", values, ref: this.ref });
+  }
+
+  // After a release the page writes the settings into its URL.
+  settled() {
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.send.trigger("settled", String(this.ref)), 250);
+  }
+
+  zoomTo(range) {
+    this.zoom = range;
+    this.soon("charts", "rest");
+  }
+
+  toggleTable() {
+    this.showsTable = !this.showsTable;
+    this.tables.root.hidden = !this.showsTable;
+    this.soon("rest");
+  }
+
+  pressed(event) {
+    const typing = event.target.closest?.("input:not([type=range]), textarea, select, [contenteditable=true]");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || !this.root.isConnected) return;
+    const step = this.options.layout === "home" ? () => {} : () => this.act("step");
+    const keys = {
+      p: () => this.toggle(), n: step, x: () => this.act("reset"), t: () => this.toggleTable(), z: () => this.zoomTo(null),
+      "[": () => this.transport.faster(-1), "]": () => this.transport.faster(1),
+    };
+    const action = keys[event.key.toLowerCase()];
+    if (!action) return;
+    action();
+    event.preventDefault();
+  }
+
+  // ---------------------------------------------------------------- told by runs
+
+  changed(store, what) {
+    if (what === "frame") {
+      counters.frames++;
+      this.soon("charts");
+    } else if (what === "scene") this.soon("scene");
+    else this.soon("rest", ...(what === "status" || what === "hello" ? ["scene"] : []));
+    if (what === "status" && store.status.epoch !== store.seenEpoch) {
+      store.seenEpoch = store.status.epoch;
+      this.zoom = null;
+    }
+  }
+
+  refused({ message, settings }) {
+    this.pending = {};
+    for (const knob of this.knobs?.knobs ?? []) {
+      knob.held = undefined;
+      knob.show(settings[knob.about.name]);
+    }
+    this.announce(message);
+  }
+
+  announce(text) {
+    this.alert.hidden = !text;
+    say(this.alert, text);
+    clearTimeout(this.hush);
+    this.hush = setTimeout(() => (this.alert.hidden = !this.failure), 8000);
+  }
+
+  get playing() {
+    return this.runs.some(({ store }) => store.status.state === "playing" || store.status.state === "starting");
+  }
+
+  get connected() {
+    return this.runs.every(({ link }) => link.live);
+  }
+
+  get failure() {
+    return this.runs.map(({ store }) => store.status.error).find(Boolean);
+  }
+
+  // ---------------------------------------------------------------- drawing
+
+  soon(...parts) {
+    for (const part of parts) this.due[part] = true;
+    if (this.asked) return;
+    this.asked = true;
+    const wait = reducedMotion.matches ? CALM - (performance.now() - (this.drawnAt ?? -CALM)) : 0;
+    if (wait > 0) setTimeout(() => requestAnimationFrame(() => this.draw()), wait);
+    else requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    this.asked = false;
+    if (!this.root.isConnected || !this.runs.length) return;
+    const begun = performance.now();
+    const due = this.due;
+    this.due = {};
+    if (this.pendingAt && begun - this.pendingAt > 700) this.pending = {};
+    if (due.charts) for (const chart of this.charts) if (chart.root.offsetParent) chart.draw();
+    if (due.scene) this.drawScene();
+    this.transport.draw();
+    if (due.rest) this.drawRest();
+    this.measure();
+    this.drawnAt = performance.now();
+    counters.draws++;
+    counters.drawMs += this.drawnAt - begun;
+    this.describe();
+  }
+
+  drawScene() {
+    for (const run of this.runs) {
+      run.world.animated = false;
+      run.world.draw();
+      if (run.world.animated) setTimeout(() => this.soon("scene"), 20);
+    }
+    this.scatter?.draw(this.runs[0].store);
+  }
+
+  drawRest() {
+    this.knobs?.draw(this.runs[0].store);
+    const failure = this.failure;
+    if (failure && failure !== this.lastFailure) this.announce(failure);
+    if (!failure && this.lastFailure) this.alert.hidden = true;
+    this.lastFailure = failure;
+    const { status } = this.runs[0].store;
+    const last = status.marks[status.marks.length - 1];
+    const change = last ? `From step ${last.step}: ${changes(last.changes)}.` : "";
+    say(this.said, [status.note, change].filter(Boolean).join(" "));
+  }
+
+  // Sentences and tables follow once a second: nobody reads twenty a second, and screen readers would stammer.
+  describe() {
+    if (performance.now() - (this.describedAt ?? -1e9) < 1000) {
+      clearTimeout(this.describing);
+      this.describing = setTimeout(() => this.describe(), 1000);
+      return;
+    }
+    this.describedAt = performance.now();
+    for (const chart of this.charts) mark(chart.figure, "aria-label", chart.sentence());
+    if (this.showsTable) this.tables.draw();
+  }
+
+  // From turning a knob to the first drawn row that was made with that value, or a later one.
+  measure() {
+    const { status, step } = this.runs[0].store;
+    const [ref, at] = status.applied;
+    const seen = (input) => input.ref !== null && input.ref <= ref && step >= at;
+    const now = performance.now();
+    counters.latencies.push(...this.inputs.filter(seen).map((input) => now - input.at));
+    if (counters.latencies.length > 5000) counters.latencies.splice(0, 2500);
+    this.inputs = this.inputs.filter((input) => !seen(input) && now - input.at < 10_000);
+  }
+
+  themed() {
+    if (!this.root.isConnected) return;
+    const theme = readTheme(this.root, this.options.theme);
+    const changed = JSON.stringify(theme) !== JSON.stringify(this.theme);
+    this.theme = theme;
+    if (!changed) return;
+    for (const chart of this.charts) chart.plot && chart.build();
+    this.soon("charts", "scene", "rest");
+  }
+
+  clear() {
+    for (const { link } of this.runs) link.dispose();
+    for (const chart of this.charts ?? []) chart.dispose();
+    this.runs = [];
+    this.zoom = this.lastFailure = null;
+  }
+
+  dispose() {
+    this.clear();
+    document.removeEventListener("keydown", this.onKey);
+    this.root.remove();
+    delete counters.panels[this.key];
+  }
+}
+
+function changes(all) {
+  return Object.entries(all).map(([name, [old, now]]) => `${name} ${short(old)} → ${short(now)}`).join(", ");
+}

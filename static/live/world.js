@@ -1,0 +1,280 @@
+// The world under the policy of the moment: arms, grid or pole, and the same as a sentence and a table.
+
+import { el, mark, reducedMotion, say, Sheet, short } from "./dom.js";
+
+const MOVES = [["up", 0, -1, "↑"], ["right", 1, 0, "→"], ["down", 0, 1, "↓"], ["left", -1, 0, "←"]];
+
+export class World {
+  constructor(panel, run) {
+    this.panel = panel;
+    this.run = run;
+    this.sheet = new Sheet("");
+    this.caption = el("p", { class: "lv-caption" });
+    this.title = el("h3", {}, panel.runs.length > 1 ? panel.theme.look(run.recipe).label : "The world under the policy");
+    this.note = el("span", { class: "lv-values" });
+    this.root = el("section", { class: "lv-card lv-world" }, el("header", {}, this.title, this.note), this.sheet.root, this.caption);
+    this.playing = null;
+  }
+
+  draw() {
+    const world = this.run.store.scene?.world;
+    const sheet = this.sheet.size();
+    const painter = world ? PAINTERS[world.kind] ?? PAINTERS.other : PAINTERS.other;
+    const told = painter.call(this, sheet, world);
+    say(this.caption, told.caption);
+    mark(this.sheet.root, "aria-label", told.sentence);
+    if (this.panel.runs.length > 1) say(this.note, `reward ${short(this.run.store.latest(this.run.store.hello?.reward ?? "reward_mean"))}`);
+  }
+
+  table() {
+    const world = this.run.store.scene?.world;
+    if (world?.kind === "bandit") return { head: ["arm", "probability", "mean reward"], rows: world.probs.map((p, i) => [i + 1, short(p), short(world.means[i])]) };
+    if (world?.kind === "contextual")
+      return { head: ["context", ...world.probs[0].map((_, a) => `arm ${a + 1}`)], rows: world.probs.map((row, c) => [c + 1, ...row.map(short)]) };
+    if (world?.kind === "grid") {
+      const rows = world.probs.map((p, s) => [Math.floor(s / world.width) + 1, (s % world.width) + 1, ...p.map(short), world.visits?.[s] ?? 0]);
+      return { head: ["row", "column", ...MOVES.map(([name]) => name), "visits"], rows: rows.filter((_, s) => !world.walls.includes(s)) };
+    }
+    if (world?.kind === "cartpole") return { head: ["row", "return"], rows: world.returns.map((r, i) => [i + 1, short(r)]) };
+    return { head: [], rows: [] };
+  }
+}
+
+const PAINTERS = {
+  bandit({ g, width, height }, { probs, means }) {
+    const { theme } = this.panel;
+    const color = theme.look(this.run.recipe).color;
+    const frame = { left: 30, right: width - 34, top: 10, bottom: height - 22 };
+    const step = (frame.right - frame.left) / probs.length;
+    const y = (p) => frame.bottom - p * (frame.bottom - frame.top);
+    const [low, high] = [Math.min(0, ...means), Math.max(...means)];
+    const ym = (m) => y((m - low) / (high - low || 1));
+    g.font = `11px ${theme.font}`;
+    g.strokeStyle = theme.grid;
+    g.fillStyle = theme.muted;
+    g.textAlign = "right";
+    for (const p of [0, 0.5, 1]) {
+      g.fillRect(frame.left, Math.round(y(p)), frame.right - frame.left, 0.5);
+      g.fillText(String(p), frame.left - 5, y(p) + 4);
+    }
+    g.textAlign = "left";
+    for (const m of [low, high]) g.fillText(short(m), frame.right + 5, ym(m) + 4);
+    probs.forEach((p, arm) => {
+      const x = frame.left + arm * step;
+      g.fillStyle = color;
+      g.fillRect(x + step * 0.16, y(p), step * 0.68, frame.bottom - y(p));
+      g.fillStyle = theme.text;
+      diamond(g, x + step / 2, ym(means[arm]), 4.5, theme.background);
+      g.textAlign = "center";
+      g.fillStyle = theme.muted;
+      if (step > 16 || arm % 2 === 0) g.fillText(String(arm + 1), x + step / 2, frame.bottom + 15);
+    });
+    const best = argmax(probs);
+    const favourite = `arm ${best + 1} with probability ${short(probs[best])}`;
+    return {
+      caption: "Bars: probability of each arm (left axis). ◆ its true mean reward (right axis).",
+      sentence: `Bandit with ${probs.length} arms. The policy prefers ${favourite}; the best is arm ${argmax(means) + 1}.`,
+    };
+  },
+
+  contextual({ g, width, height }, { probs, means }) {
+    const { theme } = this.panel;
+    const color = theme.look(this.run.recipe).color;
+    const [rows, columns] = [probs.length, probs[0].length];
+    const size = Math.min((width - 70) / columns, (height - 30) / rows);
+    g.font = `11px ${theme.font}`;
+    probs.forEach((row, c) => {
+      g.fillStyle = theme.muted;
+      g.textAlign = "right";
+      g.fillText(`context ${c + 1}`, 62, 10 + (c + 0.5) * size + 4);
+      row.forEach((p, a) => {
+        const [x, y] = [68 + a * size, 10 + c * size];
+        g.fillStyle = color;
+        g.globalAlpha = 0.08 + 0.92 * p;
+        g.fillRect(x + 2, y + 2, size - 4, size - 4);
+        g.globalAlpha = 1;
+        g.fillStyle = theme.text;
+        if (a === argmax(means[c])) diamond(g, x + size / 2, y + size / 2, 5, theme.background);
+      });
+    });
+    const right = probs.filter((row, c) => argmax(row) === argmax(means[c])).length;
+    return {
+      caption: "Darker: more probable. ◆ the arm that pays best in that context.",
+      sentence: `Contextual bandit: the policy prefers the best arm in ${right} of ${rows} contexts.`,
+    };
+  },
+
+  grid({ g, width, height }, world) {
+    const { theme } = this.panel;
+    const size = Math.floor(Math.min(width / world.width, height / world.height));
+    const [left, top] = [Math.round((width - size * world.width) / 2), Math.round((height - size * world.height) / 2)];
+    const most = Math.max(1, ...(world.visits ?? [0]));
+    const is = (list) => new Set(list);
+    const [walls, hazards, goals, starts] = [is(world.walls), is(world.hazards), is(world.goals), is(world.starts)];
+    const color = theme.look(this.run.recipe).color;
+    for (let s = 0; s < world.width * world.height; s++) {
+      const [x, y] = [left + (s % world.width) * size, top + Math.floor(s / world.width) * size];
+      g.fillStyle = walls.has(s) ? theme.muted : theme.heat[0];
+      g.fillRect(x, y, size, size);
+      const visits = world.visits?.[s] ?? 0;
+      if (visits && !walls.has(s)) {
+        g.globalAlpha = 0.15 + 0.85 * Math.sqrt(visits / most);
+        g.fillStyle = theme.heat[1];
+        g.fillRect(x, y, size, size);
+        g.globalAlpha = 1;
+      }
+      g.strokeStyle = theme.border;
+      g.strokeRect(x + 0.5, y + 0.5, size, size);
+      const sign = goals.has(s) ? ["★", theme.better] : hazards.has(s) ? ["✖", theme.worse] : null;
+      if (sign) {
+        g.fillStyle = sign[1];
+        g.textAlign = "center";
+        g.font = `${Math.round(size * 0.55)}px ${theme.font}`;
+        g.fillText(sign[0], x + size / 2, y + size * 0.7);
+      } else if (!walls.has(s)) arrows(g, x + size / 2, y + size / 2, size, world.probs[s], color);
+      if (starts.has(s)) {
+        g.fillStyle = theme.text;
+        g.textAlign = "left";
+        g.font = `bold ${Math.max(9, Math.round(size * 0.22))}px ${theme.font}`;
+        g.fillText("S", x + 3, y + Math.max(10, size * 0.24));
+      }
+    }
+    return {
+      caption: "Arrows: probability of each move. Shade: visits this step. S start, ★ goal, ✖ hazard.",
+      sentence: `Gridworld, ${world.height} by ${world.width}. Following the likeliest moves from the start: ${route(world)}.`,
+    };
+  },
+
+  cartpole(sheet, world) {
+    const { theme } = this.panel;
+    const color = theme.look(this.run.recipe).color;
+    this.film(world);
+    const { g, width, height } = sheet;
+    const strip = 46;
+    const at = this.frameNow();
+    const film = this.playing;
+    if (film && film.x.length) pole(g, width, height - strip, film.x[at], film.theta[at], theme, color);
+    const most = Math.max(1, ...world.returns);
+    const step = (width - 40) / Math.max(1, world.returns.length);
+    g.fillStyle = theme.muted;
+    g.font = `11px ${theme.font}`;
+    g.textAlign = "left";
+    g.fillText(`rewards by row, highest ${short(most)}`, 20, height - strip + 8);
+    g.fillStyle = color;
+    world.returns.forEach((r, i) => {
+      const h = (r / most) * (strip - 18);
+      g.fillRect(20 + i * step + 1, height - h, Math.max(1, step - 2), h);
+    });
+    const mean = world.returns.reduce((a, b) => a + b, 0) / Math.max(1, world.returns.length);
+    return {
+      caption: film?.x.length ? `The longest row of step ${film.step}, ${film.x.length} moves, in real time.` : "No episode yet: step or play.",
+      sentence: `CartPole: ${world.returns.length} rows with ${short(mean)} rewards on average, ${short(most)} at most.`,
+    };
+  },
+
+  other({ g, width, height }) {
+    const { theme } = this.panel;
+    g.fillStyle = theme.muted;
+    g.textAlign = "center";
+    g.font = `13px ${theme.font}`;
+    const text = this.run.store.scene ? "This world has no picture; its curves tell." : "Getting ready …";
+    g.fillText(text, width / 2, height / 2);
+    return { caption: "", sentence: text };
+  },
+};
+
+// The episode being shown plays to its end before the newest one takes over.
+World.prototype.film = function (world) {
+  const done = !this.playing || !this.playing.x.length || performance.now() - this.playing.since > this.playing.x.length * 20 + 400;
+  if (done && world.x.length) this.playing = { ...world, step: this.run.store.scene.step, since: performance.now() };
+};
+
+World.prototype.frameNow = function () {
+  const film = this.playing;
+  if (!film?.x.length) return 0;
+  if (reducedMotion.matches) return film.x.length - 1;
+  this.animated = true;
+  return Math.min(film.x.length - 1, Math.floor((performance.now() - film.since) / 20));
+};
+
+function pole(g, width, height, x, theta, theme, color) {
+  const ground = height - 18;
+  const scale = width / 5.2;
+  const cx = width / 2 + x * scale;
+  g.strokeStyle = theme.border;
+  g.beginPath();
+  g.moveTo(8, ground + 0.5);
+  g.lineTo(width - 8, ground + 0.5);
+  g.stroke();
+  g.fillStyle = theme.muted;
+  for (const limit of [-2.4, 2.4]) g.fillRect(width / 2 + limit * scale - 1, ground - 6, 2, 12);
+  g.fillStyle = theme.text;
+  g.fillRect(cx - 22, ground - 20, 44, 16);
+  const length = Math.min(height * 0.62, 120);
+  g.strokeStyle = color;
+  g.lineWidth = 7;
+  g.lineCap = "round";
+  g.beginPath();
+  g.moveTo(cx, ground - 20);
+  g.lineTo(cx + Math.sin(theta) * length, ground - 20 - Math.cos(theta) * length);
+  g.stroke();
+  g.lineWidth = 1;
+}
+
+function arrows(g, cx, cy, size, probs, color) {
+  g.strokeStyle = g.fillStyle = color;
+  probs.forEach((p, a) => {
+    if (p < 0.03) return;
+    const [, dx, dy] = MOVES[a];
+    const reach = size * (0.1 + 0.32 * p);
+    g.globalAlpha = 0.25 + 0.75 * p;
+    g.lineWidth = 1 + 2 * p;
+    g.beginPath();
+    g.moveTo(cx, cy);
+    g.lineTo(cx + dx * reach, cy + dy * reach);
+    g.stroke();
+    const h = size * 0.035 + size * 0.05 * p;
+    g.beginPath();
+    g.moveTo(cx + dx * (reach + h * 1.4), cy + dy * (reach + h * 1.4));
+    g.lineTo(cx + dx * reach + dy * h, cy + dy * reach + dx * h);
+    g.lineTo(cx + dx * reach - dy * h, cy + dy * reach - dx * h);
+    g.fill();
+  });
+  g.globalAlpha = 1;
+  g.lineWidth = 1;
+}
+
+function diamond(g, x, y, r, edge) {
+  g.beginPath();
+  g.moveTo(x, y - r);
+  g.lineTo(x + r, y);
+  g.lineTo(x, y + r);
+  g.lineTo(x - r, y);
+  g.closePath();
+  g.fill();
+  g.strokeStyle = edge;
+  g.stroke();
+}
+
+function argmax(values) {
+  return values.indexOf(Math.max(...values));
+}
+
+// The greedy path in words: where the policy would most likely walk, until it ends, repeats itself or gets long.
+function route(world) {
+  let s = world.starts[0];
+  const seen = new Set();
+  const signs = [];
+  while (!seen.has(s) && signs.length < 40) {
+    if (world.goals.includes(s)) return `${signs.join(" ")} and the goal is reached`;
+    if (world.hazards.includes(s)) return `${signs.join(" ")} into a hazard`;
+    seen.add(s);
+    const [, dx, dy, sign] = MOVES[argmax(world.probs[s])];
+    signs.push(sign);
+    const [x, y] = [(s % world.width) + dx, Math.floor(s / world.width) + dy];
+    const next = y * world.width + x;
+    const blocked = x < 0 || y < 0 || x >= world.width || y >= world.height || world.walls.includes(next);
+    s = blocked ? s : next;
+  }
+  return `${signs.slice(0, 12).join(" ")} and it does not arrive`;
+}

@@ -1,0 +1,1 @@
+"""Streamlit helpers that pages share: page table, state in the URL, the live panel."""
