@@ -48,7 +48,7 @@ class ValueMse(Value):
 
     kind: Literal["value_mse"] = "value_mse"
     coef: float = knob(0.5, "c_v", 0, 100, "weight of the critic's loss", suggested=(0, 2))
-    half: float = knob(0.5, "½", 0.5, 1, "0.5 (CleanRL) or 1 (SB3) in front of the square", live=False)
+    half: float = knob(0.5, "½", 0.5, 1, "0.5 (CleanRL) or 1 (SB3) in front of the square")
 
     def __call__(self, value_new: Tensor, value_old: Tensor, returns: Tensor, weight: Tensor) -> Tensor:
         return self.coef * self.half * masked.weighted((value_new - returns).square(), weight)

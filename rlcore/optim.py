@@ -58,9 +58,9 @@ class Adam(Value):
 
     kind: Literal["adam"] = "adam"
     lr: float = knob(0.05, "lr", 0, 100, _LR, suggested=(1e-4, 1.0), scale="log")
-    beta1: float = knob(0.9, "β₁", 0, 0.9999, "memory of the gradient's mean", live=False)
-    beta2: float = knob(0.999, "β₂", 0, 0.999999, "memory of the gradient's square", live=False)
-    eps: float = knob(1e-5, "ε_Adam", 1e-12, 1, "keeps the division finite", scale="log", live=False)
+    beta1: float = knob(0.9, "β₁", 0, 0.9999, "memory of the gradient's mean")
+    beta2: float = knob(0.999, "β₂", 0, 0.999999, "memory of the gradient's square")
+    eps: float = knob(1e-5, "ε_Adam", 1e-12, 1, "keeps the division finite", scale="log")
     max_grad_norm: float = knob(0.5, "‖g‖_max", 1e-6, 1e9, "the gradient is scaled down to this norm", scale="log")
     schedule: Schedule = ConstantRate()
 

@@ -117,6 +117,20 @@ def test_what_a_slider_offers_is_legal(config: RunConfig, path: tuple[str, ...],
             assert path[0] == "batch" or path[1] == "shaping" or path[-1] == "horizon", str(error)
 
 
+@pytest.mark.parametrize(("config", "path", "about"), KNOBS, ids=[".".join(p) for _, p, _ in KNOBS])
+def test_a_knob_says_truly_whether_a_run_can_turn_it(config: RunConfig, path: tuple[str, ...], about: Knob) -> None:
+    value = knobs(config)[path][1]
+    for other in (about.suggested[0], about.suggested[1], value / 2, value + 1):
+        try:
+            new = config.with_settings({".".join(path): round(other) if whole(config, path) else other})
+        except SettingError:
+            continue
+        if new != config:
+            assert (needs_new_run(config, new) == ()) == about.live
+            return
+    assert path[-1] == "group_size" and config.batch.segment is not None, "no other value was accepted"
+
+
 # ---------------------------------------------------------------- names
 
 
