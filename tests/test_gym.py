@@ -152,6 +152,13 @@ def test_a_segment_of_nothing_but_a_reset_trains_nothing() -> None:
         assert all(np.isfinite(record.metrics[name]) for name in ("loss", "ratio_min", "ratio_max")) or not record.samples
 
 
+def test_a_vector_environment_that_resets_at_once_is_not_used_as_such() -> None:
+    eager = gymnasium.make_vec("tests/Eager-v0", num_envs=1)
+    assert eager.metadata["autoreset_mode"] == gymnasium.vector.AutoresetMode.SAME_STEP
+    a = collected(GymEnv(id="tests/Eager-v0", horizon=100), prompts=1, segment=10).rollout
+    assert bits(a) == bits(collected(COUNT, prompts=1, segment=10).rollout)
+
+
 # ---------------------------------------------------------------- whole episodes
 
 

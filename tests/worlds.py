@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
 
 
 class Count(gymnasium.Env[np.ndarray, np.int64]):
@@ -88,6 +90,17 @@ class Uncopyable(Count):
     def __deepcopy__(self, memo: dict[int, Any]) -> Uncopyable:
         raise TypeError("a simulator handle cannot be copied")
 
+
+class Eager(SyncVectorEnv):
+    """A vector environment that resets within the step that ends an episode, so its last observation is gone."""
+
+    def __init__(self, num_envs: int = 1, max_episode_steps: int = 10, **options: Any) -> None:
+        made = [lambda: TimeLimit(Count(**options), max_episode_steps)] * num_envs
+        super().__init__(made, autoreset_mode=AutoresetMode.SAME_STEP)
+
+
+if "tests/Eager-v0" not in gymnasium.registry:
+    gymnasium.register("tests/Eager-v0", entry_point=Count, vector_entry_point=Eager, disable_env_checker=True)
 
 for _name, _kind in {"Count": Count, "Shifted": Shifted, "Push": Push, "Uncopyable": Uncopyable}.items():
     if f"tests/{_name}-v0" not in gymnasium.registry:

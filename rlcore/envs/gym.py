@@ -17,6 +17,7 @@ import gymnasium
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode
 from pydantic import Field, field_validator
 
 from rlcore.envs.protocol import Carry, Collected, Dice, Plan
@@ -87,6 +88,8 @@ class GymEnv(Value):
         steps = plan.segment or self.horizon
         act = _actor(policy, params, vector.env, dice("actions"), (steps, plan.rows))
         played, vector = _play(vector, act, steps, episodes=plan.segment is None)
+        if plan.segment is None:
+            vector.env.close()
         rollout = _rollout(played, vector.env.single_observation_space, policy, params, params_ref, plan)
         return Collected(rollout, vector if plan.segment else None, None)
 
@@ -95,11 +98,17 @@ def _make(env: GymEnv, rows: int, mode: Literal["sync"] | None = None) -> Any:
     """The vector environment. Raises SettingError with the registry's or the environment's own words."""
     options: dict[str, Any] = {**env.options, "max_episode_steps": env.horizon}
     try:
-        return gymnasium.make_vec(env.id, num_envs=rows, vectorization_mode=mode, **options)
+        vector = gymnasium.make_vec(env.id, num_envs=rows, vectorization_mode=mode, **options)
     except Exception as error:  # an environment's constructor may raise anything
         raise SettingError(
             f"env.id: Gymnasium cannot make {env.id!r}{_with(env.options)}: {type(error).__name__}: {error}"
         ) from error
+    if vector.metadata.get("autoreset_mode") == AutoresetMode.NEXT_STEP:
+        return vector
+    vector.close()
+    if mode == "sync":
+        raise SettingError(f"env.id: {env.id!r} does not reset in Gymnasium's NEXT_STEP mode")
+    return _make(env, rows, "sync")
 
 
 def _with(options: dict[str, bool | int | float | str]) -> str:
