@@ -10,14 +10,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+from hypothesis import HealthCheck, settings
+from playwright.sync_api import Browser, sync_playwright
+
 # Before anybody imports torch, and inherited by every process a test starts: these tensors gain nothing from a second
 # thread, and sums split over threads round differently.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
-
-import pytest
-from hypothesis import HealthCheck, settings
-from playwright.sync_api import Browser, sync_playwright
 
 ON_CI = os.environ.get("CI", "").lower() in ("1", "true")
 E2E = Path(__file__).parent / "e2e"
