@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, TypeAdapter, ValidationError
 
 from live.run import LiveRun
-from rlcore.knobs import SettingError, Value, explain
+from rlcore.knobs import Value, explain
 
 MAX_BYTES = 4096
 MAX_SETTINGS = 16
@@ -32,7 +32,7 @@ class Set(Value):
     """New values by setting; `ref` comes back with the step at which they took effect."""
 
     op: Literal["set"]
-    values: dict[Name, float | int | bool] = Field(min_length=1, max_length=MAX_SETTINGS)
+    values: dict[Name, StrictFloat | StrictInt | StrictBool] = Field(min_length=1, max_length=MAX_SETTINGS)
     ref: int = Field(0, ge=0, lt=2**53)
 
 
@@ -91,4 +91,3 @@ def obey(run: LiveRun, command: Set | Act | Pace) -> None:
             run.reset()
 
 
-__all__ = ["Act", "Command", "CommandError", "Look", "Pace", "Set", "SettingError", "obey", "parse"]

@@ -6,11 +6,11 @@ Plain values in, plain values out: settings by short name, metrics as floats, pi
 from __future__ import annotations
 
 import difflib
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from live.contract import Request, Setting, Step
 from live.pictures import samples, world
-from live.run import Request, Setting
 from rlcore.algorithms import recognise
 from rlcore.config import Path, RunConfig, knobs, settings_of
 from rlcore.kl import KlInLoss, NoKl
@@ -43,7 +43,7 @@ def _plain(request: Request) -> RunConfig:
 
 def affordable(config: RunConfig) -> RunConfig:
     """The config, unless a step of it would take a server's memory. Raises SettingError."""
-    steps = config.batch.segment or getattr(config.env, "horizon", 1)
+    steps = config.batch.segment or getattr(config.env, "horizon", None) or 1
     if config.batch.rows > MAX_ROWS or config.batch.rows * steps > MAX_SAMPLES:
         raise SettingError(
             f"batch: here at most {MAX_ROWS} rows (prompts × group_size) and {MAX_SAMPLES} samples (rows × steps), "
@@ -74,7 +74,7 @@ def refusal(request: Request, name: str, text: str) -> str | None:
 
 
 class LabTraining:
-    """A timeline with the live room's manners; see `live.run.Training`."""
+    """A timeline with the live room's manners; see `live.contract.Training`."""
 
     def __init__(self, request: Request, config: RunConfig) -> None:
         self.request, self.config = request, config
@@ -97,9 +97,7 @@ class LabTraining:
     def propose(self, config: RunConfig, values: Mapping[str, Setting]) -> RunConfig:
         return affordable(config.with_settings(dict(values)))
 
-    def advance(
-        self, config: RunConfig, *, traced: bool
-    ) -> Generator[None, None, tuple[int, Mapping[str, float]]]:
+    def advance(self, config: RunConfig, *, traced: bool) -> Step:
         record = yield from self._timeline.advance_slices(config, trace=traced)
         return record.step + 1, record.metrics
 

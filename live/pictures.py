@@ -13,6 +13,7 @@ import numpy as np
 from rlcore.config import RunConfig
 from rlcore.envs import GymEnv
 from rlcore.envs.picture import picture
+from rlcore.policies.transformer import Transformer
 from rlcore.ratios import TokenRatio
 from rlcore.records import StepRecord, StepTrace, UpdateTrace
 from rlcore.state import TrainState, has_critic
@@ -26,6 +27,8 @@ def world(config: RunConfig, state: TrainState, record: StepRecord | None) -> di
     """The world as `rlcore.envs.picture` tells it; a CartPole is told by the episode it just played."""
     if isinstance(config.env, GymEnv) and config.env.id.startswith("CartPole"):
         return cartpole(record)
+    if isinstance(config.policy, Transformer):
+        return {"kind": "other", "name": config.env.kind}
     visits = None if record is None else record.visits
     seen = picture(config.env, config.policy, state.params, visits, critic=has_critic(state))
     return {name: _rounded(value, 4) for name, value in seen.items()}

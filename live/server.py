@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 
 from live import warm
-from live.run import LiveRun, Request, Start, Training
+from live.contract import Request, Start, Training
+from live.run import LiveRun
 from live.worker import Worker
 
 MAX_RUNS = 64

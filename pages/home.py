@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-from live.run import LiveRun, Request
+from live.contract import Request
+from live.run import LiveRun
 from live.server import ServerFull, shared
 from ui.live_panel import live_panel
 from ui.pages import TABLE
 
-STEPS = 300  # a few tens of seconds; then the three stop by themselves
-RATE = 10.0
+STEPS = 200  # well under a minute; then the three stop by themselves
+RATE = 5.0
+SETTINGS = (("lr", 0.015),)  # slow enough to be watched
 DOORS = (
     ("Build intuition", "Train an algorithm yourself and turn its settings while it learns.", "pages/lab.py", "Open the lab"),
     ("Interview soon", "Questions with rubrics, each linked to the run that proves the answer.", "pages/interview.py", "Practise"),
@@ -22,7 +24,8 @@ def three_runs() -> list[LiveRun]:
     runs = [run for run in held if run is not None]
     if len(runs) != 3:
         runs = [
-            shared().create(Request(recipe, "gridworld", 1), rate=RATE, stop_after=STEPS) for recipe in ("ppo", "grpo", "gspo")
+            shared().create(Request(recipe, "gridworld", 1, SETTINGS), rate=RATE, stop_after=STEPS)
+            for recipe in ("ppo", "grpo", "gspo")
         ]
         st.session_state["home_runs"] = [run.rid for run in runs]
     return runs

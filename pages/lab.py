@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from live.run import Request
+from live.contract import Request
 from live.server import ServerFull
 from ui import state
 from ui.live_panel import live_panel
@@ -10,20 +10,21 @@ from ui.live_panel import live_panel
 
 def choose(request: Request) -> None:
     """Recipe, world and seed: each needs a new run."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.title("Lab", width="stretch", anchor=False)
         for key, value in (("lab_recipe", request.recipe), ("lab_env", request.env), ("lab_seed", request.seed)):
             st.session_state.setdefault(key, value)
         order = [*state.FIRST, *(name for name in state.RECIPES if name not in state.FIRST)]
         st.selectbox(
-            "Algorithm", order, key="lab_recipe", format_func=state.RECIPES.get, on_change=restart, width=190,
+            "Algorithm", order, key="lab_recipe", format_func=state.RECIPES.get, on_change=restart, width=165,
             help="Changing it starts a new run.",
         )  # fmt: skip
         st.selectbox(
-            "World", list(state.WORLDS), key="lab_env", format_func=state.WORLDS.get, on_change=restart, width=190,
+            "World", list(state.WORLDS), key="lab_env", format_func=state.WORLDS.get, on_change=restart, width=165,
             help="Changing it starts a new run.",
         )  # fmt: skip
         st.number_input(
-            "Seed", 0, state.MAX_SEED, key="lab_seed", step=1, on_change=reseed, width=150,
+            "Seed", 0, state.MAX_SEED, key="lab_seed", step=1, on_change=reseed, width=130,
             help="The same seed gives the same numbers here, in a notebook and in the shell. Changing it starts a new run.",
         )  # fmt: skip
 
@@ -43,8 +44,7 @@ def write_url() -> None:
     st.query_params.from_dict(state.write(run))
 
 
-st.title("Lab")
-st.markdown(
+WORDS = (
     "Drag **ε** down to 0.01 while it trains: the dashed band on the samples closes, crosses appear, and *clip fraction* "
     "rises on its curve. Notice that samples outside the band still learn when the advantage points back inside."
 )
@@ -56,5 +56,6 @@ except ServerFull as full:
 if refused:
     st.warning("Not taken from the address:\n\n" + "\n\n".join(f"- {problem}" for problem in refused))
 choose(run.request)
+st.markdown(WORDS)
 write_url()
 live_panel([run], key="lab", on_settled=write_url)

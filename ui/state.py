@@ -13,7 +13,8 @@ import streamlit as st
 
 from figures.theme import LOOKS
 from live import lease
-from live.run import LiveRun, Request, Setting
+from live.contract import Request, Setting
+from live.run import LiveRun
 from live.server import shared
 
 RECIPES = {look.recipe: look.label for look in LOOKS}
@@ -50,11 +51,15 @@ def read(params: Mapping[str, str]) -> Asked:
 def write(run: LiveRun) -> dict[str, str]:
     """The query parameters of a run: what was chosen, every setting that differs from the preset, and the run's id."""
     request = run.request
-    settings = {name: _text(value) for name, value in request.settings}
-    settings |= {name: _text(value) for name, value in run.changed_settings().items()}
-    for name in run.unchanged_settings():
-        settings.pop(name, None)
-    return {"recipe": request.recipe, "env": request.env, "seed": str(request.seed), **settings, "run": run.rid}
+    chosen = {"recipe": request.recipe, "env": request.env, "seed": str(request.seed)}
+    return chosen | {name: _text(value) for name, value in turned(run).items()} | {"run": run.rid}
+
+
+def turned(run: LiveRun) -> dict[str, Setting]:
+    """Settings that differ from the recipe's preset: those the run was asked for with, and those turned since."""
+    now, preset = run.settings(), run.preset()
+    fixed = {name: value for name, value in run.request.settings if name not in now}
+    return fixed | {name: value for name, value in now.items() if preset.get(name) != value}
 
 
 def lab_run() -> tuple[LiveRun, tuple[str, ...]]:
@@ -85,7 +90,7 @@ def start_over(request: Request) -> None:
 
 def with_seed(run: LiveRun, seed: int) -> Request:
     """The same run from another seed, with its settings as they stand."""
-    return replace(run.request, seed=seed, settings=tuple(run.changed_settings().items()) or run.request.settings)
+    return replace(run.request, seed=seed, settings=tuple(turned(run).items()))
 
 
 def _keep(run: LiveRun) -> None:

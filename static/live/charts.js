@@ -31,6 +31,7 @@ export class Chart {
         store,
         column: series.column(store),
         label: runs.length > 1 ? look.label : series.label,
+        sign: runs.length > 1 ? SIGNS[look.marker] : "",
         color: look.color,
         dash: series.dashed ? [3, 4] : look.dash,
       }));
@@ -67,7 +68,7 @@ export class Chart {
           stroke: line.color, width: line.dash.length ? 1.6 : 2, dash: line.dash, spanGaps: true, points: { show: false },
         }))],
         hooks: {
-          draw: [(u) => this.drawMarks(u)],
+          draw: [(u) => this.drawSigns(u), (u) => this.drawMarks(u)],
           setSelect: [(u) => this.select(u)],
           setCursor: [() => this.read()],
         },
@@ -92,7 +93,11 @@ export class Chart {
   }
 
   draw() {
-    if (!this.plot) return this.build();
+    const wanted = this.lines().map((line) => line.column).join();
+    if (!this.plot || wanted !== this.wanted) {
+      this.wanted = wanted;
+      return this.build();
+    }
     this.plot.batch(() => {
       this.plot.setData(this.data(), false);
       this.fit();
@@ -106,7 +111,7 @@ export class Chart {
     const at = this.plot.cursor.idx;
     const parts = this.current.map((line, i) => {
       const value = at == null ? line.store.latest(line.column) : this.plot.data[i + 1][at];
-      return { ...line, text: `${line.label ? line.label + " " : ""}${short(value)}` };
+      return { ...line, text: [line.sign, line.label, short(value)].filter(Boolean).join(" ") };
     });
     while (this.values.children.length > parts.length) this.values.lastChild.remove();
     parts.forEach((part, i) => {
@@ -129,6 +134,29 @@ export class Chart {
       this.panel.zoomTo([low, high]);
     }
     if (u.select.width) u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  }
+
+  // With several runs each line also bears its recipe's sign, so that colour is never alone.
+  drawSigns(u) {
+    if (this.panel.runs.length < 2) return;
+    const g = u.ctx;
+    const gap = 90 * uPlot.pxRatio;
+    g.save();
+    g.font = `${12 * uPlot.pxRatio}px sans-serif`;
+    g.textAlign = "center";
+    g.textBaseline = "middle";
+    this.current.forEach((line, i) => {
+      g.fillStyle = line.color;
+      let next = u.bbox.left + (i / this.current.length) * gap;
+      const [x, y] = [u.data[0], u.data[i + 1]];
+      for (let k = 0; k < x.length; k++) {
+        const at = u.valToPos(x[k], "x", true);
+        if (y[k] === null || at < next || at > u.bbox.left + u.bbox.width) continue;
+        g.fillText(line.sign, at, u.valToPos(y[k], "y", true));
+        next = at + gap;
+      }
+    });
+    g.restore();
   }
 
   drawMarks(u) {
@@ -176,6 +204,8 @@ function range(spec, low, high) {
   return [spec.floor !== undefined && bottom >= spec.floor ? bottom : bottom - air, high + air];
 }
 
+const SIGNS = { circle: "●", square: "■", diamond: "◆", "triangle-up": "▲", "triangle-down": "▼", cross: "✚", x: "✖", star: "★" };
+
 const column = (name) => () => name;
 
 export const CHARTS = [
@@ -198,6 +228,10 @@ export const CHARTS = [
 ];
 
 export const MORE = [
+  {
+    id: "kl-exact", title: "KL to reference, nats", floor: 0, least: 1e-3,
+    series: [{ column: column("kl_ref_exact"), label: "exact" }, { column: column("kl_ref"), label: "estimated (k3)", dashed: true }],
+  },
   { id: "dead", title: "Dead groups", floor: 0, least: 0.02, series: [{ column: column("dead_group_fraction") }] },
   { id: "grad", title: "Gradient norm", floor: 0, least: 1e-3, series: [{ column: column("grad_norm") }] },
   {

@@ -116,7 +116,6 @@ class Slider {
   constructor(about, knobs) {
     this.about = about;
     this.knobs = knobs;
-    const label = `${about.symbol}${about.unit ? `, ${about.unit}` : ""}`;
     const id = `lv-${knobs.panel.key}-${about.name}`;
     this.range = el("input", {
       type: "range", id, min: 0, max: about.integer ? about.high - about.low : NOTCHES, step: 1, "data-knob": about.name,
@@ -127,10 +126,10 @@ class Slider {
       type: "text", inputmode: "decimal", class: "lv-number", "aria-label": `${about.symbol}, exact value`, "data-number": about.name,
       onchange: () => this.typed(),
     });
-    const why = [about.help, about.source].filter(Boolean).join(" · ");
+    const why = [about.help, about.unit, about.source].filter(Boolean).join(" · ");
     this.root = el("div", { class: "lv-knob", title: why },
-      el("div", { class: "lv-row" }, el("label", { for: id }, label), this.number), this.range);
-    mark(this.range, "aria-description", about.help);
+      el("div", { class: "lv-row" }, el("label", { for: id }, about.symbol), this.number), this.range);
+    mark(this.range, "aria-description", why);
   }
 
   value() {
@@ -168,6 +167,7 @@ class Slider {
     if (value === this.painted) return;
     this.painted = value;
     this.range.value = this.place(value);
+    this.range.style.setProperty("--lv-fill", `${(100 * this.range.value) / (this.range.max || 1)}%`);
     mark(this.range, "aria-valuetext", `${this.about.symbol} ${short(value)}`);
     if (document.activeElement !== this.number) this.number.value = plain(value);
   }

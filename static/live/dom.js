@@ -41,6 +41,7 @@ export function readTheme(element, table) {
     muted: mode === "dark" ? "#A4ACB6" : "#5C636B",
     border: get("--st-border-color", "#cccccc"),
     font: get("--st-font", "sans-serif"),
+    onPrimary: luminance(get("--st-primary-color", "#0b5cad")) < 0.45 ? "#ffffff" : "#111111",
     ...table.meaning[mode],
     look: (recipe) => {
       const look = table.looks[recipe] || table.looks.custom;
@@ -54,7 +55,7 @@ function luminance(color) {
   probe.fillStyle = color;
   probe.fillRect(0, 0, 1, 1);
   const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
-  return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
+  return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255; // near enough to tell dark from light
 }
 
 // A canvas that is sharp on every screen; `size()` gives CSS pixels and readies the context.

@@ -58,6 +58,7 @@ export class Panel {
       el("div", { class: home ? "lv-home" : "lv-lab" },
         el("div", { class: "lv-worlds" }, ...this.runs.map((run) => run.world.root), this.scatter?.root),
         el("div", { class: "lv-charts" }, ...this.charts.map((chart) => chart.root), more)),
+      ...(home ? [this.runs[0].world.caption] : []),
       this.said, this.tables.root,
     );
     this.soon("charts", "scene", "rest");
@@ -265,6 +266,8 @@ export class Panel {
     const theme = readTheme(this.root, this.options.theme);
     const changed = JSON.stringify(theme) !== JSON.stringify(this.theme);
     this.theme = theme;
+    this.root.style.colorScheme = theme.mode;
+    this.root.style.setProperty("--lv-on-primary", theme.onPrimary);
     if (!changed) return;
     for (const chart of this.charts) chart.plot && chart.build();
     this.soon("charts", "scene", "rest");

@@ -12,7 +12,7 @@ export class World {
     this.caption = el("p", { class: "lv-caption" });
     this.title = el("h3", {}, panel.runs.length > 1 ? panel.theme.look(run.recipe).label : "The world under the policy");
     this.note = el("span", { class: "lv-values" });
-    this.root = el("section", { class: "lv-card lv-world" }, el("header", {}, this.title, this.note), this.sheet.root, this.caption);
+    this.root = el("section", { class: "lv-card lv-world" }, el("header", {}, this.title, this.note), this.sheet.root, panel.runs.length > 1 ? null : this.caption);
     this.playing = null;
   }
 
@@ -226,11 +226,12 @@ function arrows(g, cx, cy, size, probs, color) {
   probs.forEach((p, a) => {
     if (p < 0.03) return;
     const [, dx, dy] = MOVES[a];
-    const reach = size * (0.1 + 0.32 * p);
+    const reach = size * (0.1 + 0.22 * p);
     g.globalAlpha = 0.25 + 0.75 * p;
     g.lineWidth = 1 + 2 * p;
+    const tail = reach * Math.max(0, 2 * p - 1); // a sure arrow stands in the middle of its cell
     g.beginPath();
-    g.moveTo(cx, cy);
+    g.moveTo(cx - dx * tail, cy - dy * tail);
     g.lineTo(cx + dx * reach, cy + dy * reach);
     g.stroke();
     const h = size * 0.035 + size * 0.05 * p;

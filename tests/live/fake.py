@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from live.run import Request, Setting
+from live.contract import Request, Setting, Step
 from rlcore.knobs import SettingError
 
 
@@ -40,7 +40,7 @@ class FakeTraining:
             raise SettingError(f"eps_high: must be between 0 and 1, got {values['eps_high']}")
         return replace(config, **values)
 
-    def advance(self, config: FakeConfig, *, traced: bool) -> Generator[None, None, tuple[int, Mapping[str, float]]]:
+    def advance(self, config: FakeConfig, *, traced: bool) -> Step:
         if self.breaks_at == self.step:
             raise ArithmeticError("step 3: loss is not finite")
         for piece in range(self.pieces):

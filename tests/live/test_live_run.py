@@ -1,6 +1,6 @@
 import pytest
 
-from live import run as live_run
+from live import changes
 from live.run import UNWATCHED, LiveRun
 from live.server import GRACE, Server, ServerFull
 from rlcore.knobs import SettingError
@@ -55,7 +55,7 @@ def test_a_drag_is_one_mark_from_its_first_value_to_its_last(run, clock):
         run.set({"eps_high": eps}, ref=i)
         _go(run, clock)
     assert [m["changes"] for m in run.status()["marks"]] == [{"eps_high": (0.2, 0.6)}]
-    clock.now += live_run.SAME_DRAG + 0.1
+    clock.now += changes.SAME_DRAG + 0.1
     run.set({"eps_high": 0.7})
     _go(run, clock)
     assert len(run.status()["marks"]) == 2
