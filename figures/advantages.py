@@ -55,7 +55,11 @@ def group(found: Judged, scale: str) -> Plate:
             d.bars(names, height, label, color=paint, hatch=hatch, row=2, hover="advantage %{y:+.4f}")
             if chosen.any():
                 texts = [f"{a:+.3g}" if c else "" for a, c in zip(found.advantages, chosen, strict=True)]
-                d.traces[-1] |= {"text": texts, "textposition": "outside" if len(names) <= 16 else "none", "cliponaxis": False}
+                d.traces[-1] |= {
+                    "text": texts,
+                    "textposition": "outside" if len(names) <= 16 else "none",
+                    "cliponaxis": False,
+                }
         d.y("reward", row=1)
         d.y("advantage", row=2)
         d.x("answer" if found.group.max() == 0 else "answer (prompt · answer)", type="category")
@@ -118,7 +122,12 @@ def dead(found: Dead, seen: Observed, *, p: float, group_size: int) -> Plate:
         for (size, share), drawn in zip(found.by_size.items(), looks, strict=False):
             own = size == group_size
             d.line(
-                found.p, share, f"G = {size}", look=drawn, width=3.4 if own else 1.8, hover=f"G = {size}: %{{y:.1%}} at p = %{{x:.2f}}"
+                found.p,
+                share,
+                f"G = {size}",
+                look=drawn,
+                width=3.4 if own else 1.8,
+                hover=f"G = {size}: %{{y:.1%}} at p = %{{x:.2f}}",
             )
         d.marks([p], [seen.fraction], f"observed, {seen.groups} groups", size=12, opacity=1, hover="observed %{y:.1%}")
         d.x("p: probability that one answer is right", range=[0, 1], tickformat=".0%")
@@ -150,7 +159,11 @@ def loudness(found: Loudness, *, group_size: int, p: float) -> Plate:
     at = int(np.abs(found.p - p).argmin())
     parts = "; ".join(f"{LOOKS[name][0]} {weight[at]:.2f}" for name, weight in found.weight.items())
     told = f"G = {group_size}, p = {found.p[at]:.2f}: gradient over true gradient is {parts}."
-    table = {"p": found.p.tolist()} | {LOOKS[n][0]: w.tolist() for n, w in found.weight.items()} | {"rule": found.rule.tolist()}
+    table = (
+        {"p": found.p.tolist()}
+        | {LOOKS[n][0]: w.tolist() for n, w in found.weight.items()}
+        | {"rule": found.rule.tolist()}
+    )
     return Plate("loudness", "How loudly a prompt speaks", draw, told, table)
 
 
@@ -171,7 +184,11 @@ def expected(found: Enumerated) -> Plate:
     parts = []
     for each in found.estimators:
         ratios = ", ".join(f"{r:.3f}" for r in each.ratio)
-        turned = f"; wrong sign on arm {', '.join(str(i + 1) for i in np.flatnonzero(each.turned))}" if each.turned.any() else ""
+        turned = (
+            f"; wrong sign on arm {', '.join(str(i + 1) for i in np.flatnonzero(each.turned))}"
+            if each.turned.any()
+            else ""
+        )
         parts.append(f"{LOOKS[each.name][0]}: {ratios} of the truth, cosine {each.cosine:.2f}{turned}")
     table = {"arm": arms, "probability": found.policy.tolist(), "true": found.truth.tolist()}
     table |= {LOOKS[e.name][0]: e.mean.tolist() for e in found.estimators}
@@ -216,7 +233,9 @@ def credit(found: Credited, row: int, names: tuple[str, ...]) -> Plate:
 
     def draw(mode: Mode) -> go.Figure:
         d = Drawing(mode)
-        d.bars(steps, found.truth[row][valid], "true advantage", color=d.color.mark, hover="true %{y:+.4f} at step %{x}")
+        d.bars(
+            steps, found.truth[row][valid], "true advantage", color=d.color.mark, hover="true %{y:+.4f} at step %{x}"
+        )
         for name in names:
             label, drawn = LOOKS[name]
             hover = label + ": %{y:+.4f} at step %{x}"

@@ -6,6 +6,7 @@ the result is a `go.Figure` all the same. Backgrounds are transparent, so a figu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,7 +74,13 @@ class Drawing:
     ) -> None:  # fmt: skip
         """Points. Shape as well as color tells kinds apart."""
         paint = color or self.ink
-        marker = {"symbol": symbol, "color": paint, "size": size, "opacity": opacity, "line": {"width": 1.4, "color": paint}}
+        marker = {
+            "symbol": symbol,
+            "color": paint,
+            "size": size,
+            "opacity": opacity,
+            "line": {"width": 1.4, "color": paint},
+        }
         trace: dict[str, Any] = {"mode": "markers", "x": x, "y": y, "marker": marker}
         if text is not None:
             trace |= {"mode": "markers+text", "text": text, "textposition": "top center"}
@@ -135,7 +142,9 @@ class Drawing:
         fill = {"fillcolor": color or self.color.mark, "opacity": opacity, "line": {"width": 0}, "layer": "below"}
         self.shapes.append({"type": "rect", **self._refs(along, row), **ends, **fill})
 
-    def box(self, x0: float, x1: float, y0: float, y1: float, *, color: str, opacity: float = 0.14, row: int = 1) -> None:
+    def box(
+        self, x0: float, x1: float, y0: float, y1: float, *, color: str, opacity: float = 0.14, row: int = 1
+    ) -> None:
         """Shade a rectangle given in data units."""
         place = {"xref": f"x{_number(row)}", "yref": f"y{_number(row)}", "x0": x0, "x1": x1, "y0": y0, "y1": y1}
         self.shapes.append(
@@ -151,9 +160,17 @@ class Drawing:
         self.shapes.append({"type": "line", **self._refs(along, row), **ends, "line": line})
 
     def note(
-        self, x: Any, y: Any, text: str, *, row: int = 1, xanchor: str = "center", yanchor: str = "bottom", color: str = ""
+        self,
+        x: Any,
+        y: Any,
+        text: str,
+        *,
+        row: int = 1,
+        xanchor: str = "center",
+        yanchor: str = "bottom",
+        color: str = "",
     ) -> None:
-        """A few words at a place given in data units."""
+        """A few words at a place given in data units, also on a logarithmic axis."""
         self.notes.append({
             "x": x, "y": y, "xref": f"x{_number(row)}", "yref": f"y{_number(row)}", "text": text, "showarrow": False,
             "xanchor": xanchor, "yanchor": yanchor, "font": {"color": color or self.ink, "size": 12},
@@ -180,11 +197,19 @@ class Drawing:
             "legend": {"orientation": "h", "y": -46 / height - 0.06, "yanchor": "top", "x": 0,
                 "itemsizing": "constant", "font": {"size": 12, "color": self.ink},
             },
-            **self.layout, "shapes": self.shapes, "annotations": self.notes, **more,
+            **self.layout, "shapes": self.shapes, "annotations": [self._placed(note) for note in self.notes], **more,
         }  # fmt: skip
         if title:
             layout["title"] = {"text": title, "x": 0, "font": {"size": 14, "color": self.ink}}
         return go.Figure({"data": self.traces, "layout": layout}, _validate=False)
+
+    def _placed(self, note: dict[str, Any]) -> dict[str, Any]:
+        """Plotly wants a note's place on a logarithmic axis as a logarithm, and only a note's."""
+        for name in ("x", "y"):
+            axis = self.layout[note[f"{name}ref"].replace(name, f"{name}axis")]
+            if axis.get("type") == "log":
+                note = note | {name: math.log10(note[name])}
+        return note
 
     def _title(self, text: str) -> dict[str, Any]:
         return {"text": text, "standoff": 12, "font": {"size": 13, "color": self.ink}}
@@ -233,11 +258,11 @@ def clustered(x: np.ndarray, y: np.ndarray, *, cells: tuple[float, float]) -> tu
 
 def sizes(count: np.ndarray) -> np.ndarray:
     """Marker sizes in pixels for dots that stand for `count` points each."""
-    return np.minimum(5.5 + 1.3 * np.log2(count), 13)
+    return np.asarray(np.minimum(5.5 + 1.3 * np.log2(count), 13))
 
 
 def thinned(index: np.ndarray, most: int = 150) -> np.ndarray:
     """At most `most` of the indices, evenly spread, the first and the last among them; more would cover each other."""
     if index.size <= most:
         return index
-    return index[np.linspace(0, index.size - 1, most).round().astype(int)]
+    return np.asarray(index[np.linspace(0, index.size - 1, most).round().astype(int)])

@@ -99,7 +99,14 @@ def gradients(tried: Bench) -> Plate:
         ):  # fmt: skip
             wide = symbol == "line-ew-open"
             d.marks(
-                tokens, truth, label, color=paint, symbol=symbol, size=44 if wide else 9, opacity=1, hover=label + ": %{y:+.4f}"
+                tokens,
+                truth,
+                label,
+                color=paint,
+                symbol=symbol,
+                size=44 if wide else 9,
+                opacity=1,
+                hover=label + ": %{y:+.4f}",
             )
         d.y("expected gradient per logit")
         return d.figure(height=380)
@@ -107,4 +114,6 @@ def gradients(tried: Bench) -> Plate:
     table = {"token": tokens, "∇KL(π‖ref)": tried.reverse.tolist(), "∇KL(ref‖π)": tried.forward.tolist()}
     table |= {f"{t.name} as a loss": t.gradient.tolist() for t in tried.trials}
     told = "; ".join(f"{t.name} gives {t.gives}" for t in tried.trials)
-    return Plate("kl-gradients", "KL estimators: gradient as a loss", draw, f"Expected gradient as a loss: {told}.", table)
+    return Plate(
+        "kl-gradients", "KL estimators: gradient as a loss", draw, f"Expected gradient as a loss: {told}.", table
+    )

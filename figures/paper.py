@@ -122,7 +122,9 @@ def _dress(ax: Axes, x: dict[str, Any], y: dict[str, Any]) -> None:
 def _trace(ax: Axes, trace: dict[str, Any]) -> None:
     if trace.get("visible") in (False, "legendonly"):
         return
-    draw = {"scatter": _scatter, "scattergl": _scatter, "bar": _bar, "heatmap": _heatmap}.get(trace.get("type", "scatter"))
+    draw = {"scatter": _scatter, "scattergl": _scatter, "bar": _bar, "heatmap": _heatmap}.get(
+        trace.get("type", "scatter")
+    )
     if draw is None:
         raise ValueError(f"trace: a publication figure has no {trace['type']!r}")
     draw(ax, trace)
@@ -208,7 +210,9 @@ def _heatmap(ax: Axes, trace: dict[str, Any]) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     cmap = LinearSegmentedColormap.from_list("house", colors) if colors else "cividis"
-    image = ax.imshow(z, aspect="auto", cmap=cmap, vmin=trace.get("zmin"), vmax=trace.get("zmax"), interpolation="nearest")
+    image = ax.imshow(
+        z, aspect="auto", cmap=cmap, vmin=trace.get("zmin"), vmax=trace.get("zmax"), interpolation="nearest"
+    )
     ax.grid(False)
     for names, ticks in ((trace.get("x"), ax.set_xticks), (trace.get("y"), ax.set_yticks)):
         if names is not None:
@@ -224,14 +228,11 @@ def _heatmap(ax: Axes, trace: dict[str, Any]) -> None:
 
 
 def _shape(axes: dict[str, Axes], shape: dict[str, Any]) -> None:
-    ax = axes.get(str(shape.get("xref", "x")).split()[0].replace("paper", "x"), axes["x"])
-    if str(shape.get("yref", "")).split()[0].replace("y", "x") in axes:
-        ax = axes[str(shape["yref"]).split()[0].replace("y", "x")]
-    x0, x1, y0, y1 = (shape.get(n) for n in ("x0", "x1", "y0", "y1"))
-    line = shape.get("line", {})
-    tall = "domain" in str(shape.get("yref")) or shape.get("yref") == "paper"
-    wide = "domain" in str(shape.get("xref")) or shape.get("xref") == "paper"
+    ax = axes["x" + re.sub(r"\D", "", str(shape["xref"]))]
+    x0, x1, y0, y1 = (shape[n] for n in ("x0", "x1", "y0", "y1"))
+    tall, wide = "domain" in str(shape["yref"]), "domain" in str(shape["xref"])
     if shape["type"] == "line":
+        line = shape.get("line", {})
         style = {"color": line.get("color", GRAY), "linewidth": 0.8, "linestyle": LINES[line.get("dash")]}
         if tall:
             ax.axvline(x0, **style)
@@ -240,7 +241,8 @@ def _shape(axes: dict[str, Axes], shape: dict[str, Any]) -> None:
         else:
             ax.plot([x0, x1], [y0, y1], **style)
     elif shape["type"] == "rect":
-        fill = {"color": _solid(shape.get("fillcolor", GRAY)), "alpha": shape.get("opacity", 1), "linewidth": 0, "zorder": 0}
+        color, opacity = _solid(shape.get("fillcolor", GRAY)), shape.get("opacity", 1)
+        fill = {"color": color, "alpha": opacity, "linewidth": 0, "zorder": 0}
         if tall:
             ax.axvspan(x0, x1, **fill)
         elif wide:
@@ -250,24 +252,32 @@ def _shape(axes: dict[str, Axes], shape: dict[str, Any]) -> None:
 
 
 def _annotations(axes: dict[str, Axes], notes: Sequence[dict[str, Any]]) -> None:
-    """Notes over a subplot (paper coordinates) become its title; notes at data stay there."""
-    titles = [n for n in notes if n.get("xref") == "paper" or "domain" in str(n.get("xref"))]
-    for ax, note in zip(axes.values(), titles, strict=False):
-        ax.set_title(_plain(note.get("text", "")), fontsize=9)
     for note in notes:
-        ax = axes.get(str(note.get("xref", "x")))
-        if ax is not None and note not in titles and note.get("text"):
-            place = {"ha": note.get("xanchor", "center"), "va": note.get("yanchor", "bottom").replace("middle", "center")}
-            ax.annotate(_plain(note["text"]), (note["x"], note["y"]), fontsize=7, **place)
+        ax = axes[str(note["xref"])]
+        place = {"ha": note.get("xanchor", "center"), "va": note.get("yanchor", "bottom").replace("middle", "center")}
+        at = (_unlog(note["x"], ax.get_xscale()), _unlog(note["y"], ax.get_yscale()))
+        ax.annotate(_plain(note["text"]), at, fontsize=7, **place)
+
+
+def _unlog(value: Any, scale: str) -> Any:
+    """A note's place in data units: Plotly keeps it as a logarithm on a logarithmic axis."""
+    return 10.0**value if scale == "log" else value
 
 
 def _legend(drawn: Figure, axes: dict[str, Axes]) -> None:
-    named = {}
+    named: dict[str, Any] = {}
     for ax in axes.values():
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             named.setdefault(label, handle)
     if named:
-        drawn.legend(named.values(), named.keys(), loc="outside lower center", ncols=min(4, len(named)), fontsize=7.5, frameon=False)
+        drawn.legend(
+            list(named.values()),
+            list(named),
+            loc="outside lower center",
+            ncols=min(4, len(named)),
+            fontsize=7.5,
+            frameon=False,
+        )
 
 
 def _plain(text: str) -> str:

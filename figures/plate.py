@@ -5,15 +5,17 @@ A plate is pure: the same record gives the same plate. It is drawn late, once th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from figures.theme import Mode
 
-Column = Sequence[float | int | str | bool]
-Table = Mapping[str, Column]
+Table = Mapping[str, Any]
+"""Column name -> its numbers or words, of equal length."""
 
 
 @dataclass(frozen=True)
@@ -46,5 +48,5 @@ def csv_text(table: Table) -> str:
 
 
 def _cell(value: object) -> str:
-    text = repr(float(value)) if hasattr(value, "dtype") and value.dtype.kind == "f" else str(value)
+    text = repr(float(value)) if isinstance(value, np.floating) else str(value)
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from figures.drawing import Drawing, thinned
 from figures.plate import Plate
-from figures.theme import CUSTOM, Look, Mode, look
+from figures.theme import CUSTOM, Dash, Look, Mode, look
 
 if TYPE_CHECKING:
     from rlcore.explore.reuse import Fan
@@ -35,9 +35,11 @@ def fan(found: Fan, *, eps_low: float, eps_high: float) -> Plate:
     def draw(mode: Mode) -> go.Figure:
         d = Drawing(mode)
         updates = np.arange(1, len(found.ratio) + 1)
-        for name, chosen, paint, dash in (
-            ("A > 0", found.advantage > 0, d.color.better, "solid"), ("A < 0", found.advantage < 0, d.color.worse, "dash"),
-        ):  # fmt: skip
+        signs: tuple[tuple[str, np.ndarray, str, Dash], ...] = (
+            ("A > 0", found.advantage > 0, d.color.better, "solid"),
+            ("A < 0", found.advantage < 0, d.color.worse, "dash"),
+        )
+        for name, chosen, paint, dash in signs:
             x, y = _threads(updates, found.ratio[:, thinned(np.flatnonzero(chosen))])
             hover = name + ": ratio %{y:.3f} before update %{x}"
             d.line(x, y, name, color=paint, dash=dash, width=1, opacity=0.6, hover=hover)

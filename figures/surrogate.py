@@ -30,9 +30,7 @@ LOOKS: dict[str, tuple[str, Look]] = {
 }
 
 
-def objective(
-    curves: Sequence[Curve], samples: Samples | None, *, eps_low: float, eps_high: float
-) -> Plate:
+def objective(curves: Sequence[Curve], samples: Samples | None, *, eps_low: float, eps_high: float) -> Plate:
     """Objective above, slope below, for one sign of the advantage; samples of that sign on the first curve."""
     first = curves[0]
     sign = "A > 0" if first.advantage > 0 else "A < 0"

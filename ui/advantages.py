@@ -81,7 +81,9 @@ def _prompt() -> difficulties.Prompt:
     with left:
         p = controls.number("p", controls.declared(difficulties.Prompt, "p"), 0.2, name="right answers", step=0.01)
     with right:
-        size = controls.whole("group_size", controls.declared(difficulties.Prompt, "group_size"), 8, name="answers a prompt")
+        size = controls.whole(
+            "group_size", controls.declared(difficulties.Prompt, "group_size"), 8, name="answers a prompt"
+        )
     return difficulties.Prompt(p=p, group_size=size)
 
 
@@ -153,7 +155,11 @@ def gae() -> None:
         step = controls.whole("step", about, 8, name="training steps before")
     found = credits.credited("gridworld", steps=step, gamma=gamma, lam=lam)
     names = controls.several(
-        "estimators", "Compare", tuple(found.by_name), default=("gae", "group_std"), shown=lambda name: figures.LOOKS[name][0]
+        "estimators",
+        "Compare",
+        tuple(found.by_name),
+        default=("gae", "group_std"),
+        shown=lambda name: figures.LOOKS[name][0],
     )
     rows = len(found.score)
     about = controls.counted(1, rows, "which episode of the batch; at first the one with the highest return")

@@ -53,7 +53,9 @@ def number(
         )  # fmt: skip
         value, problem = _accepted(key, about, default, typed)
         with slot:
-            st.session_state[f"{key}_slider"] = min(ticks, key=lambda tick: abs(_place(tick, about) - _place(value, about)))
+            st.session_state[f"{key}_slider"] = min(
+                ticks, key=lambda tick: abs(_place(tick, about) - _place(value, about))
+            )
             st.select_slider(
                 label, ticks, key=f"{key}_slider", format_func=lambda tick: f"{tick:g}", help=_help(about),
                 on_change=_copy, args=(key, whole),

@@ -41,7 +41,13 @@ _component = st.components.v2.component(
 def show(plate: Plate, *, key: str, caption: bool = True) -> None:
     """Draw a plate; `key` must be unique on the page and stay the same between reruns."""
     drawn = plate.draw(mode())
-    spec = {"key": key, "name": plate.name, "alt": plate.alt, "height": drawn.layout.height, "spec": drawn.to_json(validate=False)}
+    spec = {
+        "key": key,
+        "name": plate.name,
+        "alt": plate.alt,
+        "height": drawn.layout.height,
+        "spec": drawn.to_json(validate=False),
+    }
     _component(key=f"{key}_chart", data=spec)
     if caption:
         st.caption(plate.alt)
@@ -51,10 +57,16 @@ def show(plate: Plate, *, key: str, caption: bool = True) -> None:
 
 
 def _table(plate: Plate, key: str) -> None:
-    shown = st.popover("Numbers", type="tertiary", icon=":material/table_chart:", key=f"{key}_numbers", on_change="rerun")
+    shown = st.popover(
+        "Numbers", type="tertiary", icon=":material/table_chart:", key=f"{key}_numbers", on_change="rerun"
+    )
     if shown.open:
         with shown:
-            st.dataframe(dict(plate.table), hide_index=True, height=min(35 * (len(next(iter(plate.table.values()), ())) + 1), 320))
+            st.dataframe(
+                dict(plate.table),
+                hide_index=True,
+                height=min(35 * (len(next(iter(plate.table.values()), ())) + 1), 320),
+            )
 
 
 def _exports(plate: Plate, key: str) -> None:

@@ -62,7 +62,9 @@ def _band_and_samples() -> tuple[float, float, UpdateTrace, DeltaGenerator]:
     with st.expander("Which run the samples come from", icon=":material/movie:", expanded=told):
         recipe = controls.choice("recipe", "Recipe", RECIPES, shown=lambda key: by_key(key).name)
         env = controls.choice("env", "World", tuple(WORLDS), shown=WORLDS.__getitem__)
-        step = controls.whole("step", controls.counted(0, 30, "training step of the run, from 0"), 0, name="training step")
+        step = controls.whole(
+            "step", controls.counted(0, 30, "training step of the run, from 0"), 0, name="training step"
+        )
     record = recorded.recorded(recipe, env, steps=step, epochs=UPDATES)
     assert record.trace is not None
     return eps_low, eps_high, record.trace.updates[update - 1], figures_go_here
@@ -81,7 +83,9 @@ def objective() -> None:
         if "dual_clip" in chosen:
             c = controls.number("dual_clip", controls.declared(DualClip, "c"), 3.0, name="dual clip")
         slots = _slots(eps_low, eps_high, c)
-        low, high = curves.ratio_window(eps_low=eps_low, eps_high=eps_high, far=1.25 * c if "dual_clip" in chosen else 2.0)
+        low, high = curves.ratio_window(
+            eps_low=eps_low, eps_high=eps_high, far=1.25 * c if "dual_clip" in chosen else 2.0
+        )
         grid = curves.ratio_grid(low=low, high=high, kinks=(1 - eps_low, 1 + eps_high, c))
         for column, advantage in zip(st.columns(2), (1.0, -1.0), strict=True):
             drawn = [curves.curve(slots[name], advantage=advantage, ratio=grid) for name in ("ppo_clip", *chosen)]

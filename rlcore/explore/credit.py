@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 import torch
@@ -19,7 +18,9 @@ from rlcore.config import Batch, RunConfig
 from rlcore.engine import step
 from rlcore.envs.finite import FiniteEnv, Mdp, tables
 from rlcore.explore.recorded import state_at
-from rlcore.knobs import Value, knob
+from rlcore.explore.setting import Setting
+from rlcore.knobs import knob
+from rlcore.policies import Tabular
 from rlcore.presets import preset
 from rlcore.records import Array, StepTrace, freeze
 from rlcore.rollout import Rollout
@@ -27,10 +28,9 @@ from rlcore.rollout import Rollout
 PROMPTS, GROUP_SIZE = 4, 16
 
 
-class Episode(Value):
+class Episode(Setting):
     """Discount and λ of the critic's advantages, and after how many training steps the batch is taken."""
 
-    kind: Literal["episode"] = "episode"
     gamma: float = knob(0.99, "γ", 0, 1, "discount per step", suggested=(0.8, 1.0), source="arXiv:1506.02438")
     lam: float = knob(0.95, "λ", 0, 1, "0 trusts the critic, 1 the sampled return", source="arXiv:1506.02438")
     step: int = knob(8, "k", 0, 30, "training steps of the PPO run before the batch")
@@ -106,9 +106,9 @@ def _batch(env: str, steps: int, seed: int) -> tuple[RunConfig, StepTrace, Tenso
     grouped = config.model_copy(update={"batch": Batch(prompts=PROMPTS, group_size=GROUP_SIZE, epochs=1)})
     record = step(state, grouped, trace=True)[1]
     assert record.trace is not None and isinstance(config.env, FiniteEnv)
-    every = torch.arange(tables(config.env).states)
+    assert isinstance(config.policy, Tabular)
     with torch.no_grad():
-        logp = config.policy.act(state.params, every).logp
+        logp = config.policy.act(state.params, torch.arange(tables(config.env).states)).logp
     return config, record.trace, logp
 
 
@@ -125,8 +125,11 @@ def credited(env: str, *, steps: int, gamma: float, lam: float, seed: int = 0) -
         name: _judge(name, slot(rollout, rollout.reward).advantages.double(), truth, valid)
         for name, slot in estimators(gamma=gamma, lam=lam).items()
     }
-    arrays = (rollout.obs, rollout.action, rollout.reward, rollout.value_old, rollout.mask, rollout.score, rollout.group)
-    return Credited(*(freeze(x) for x in (*arrays, truth)), judged)
+    return Credited(
+        state=freeze(rollout.obs), action=freeze(rollout.action), reward=freeze(rollout.reward),
+        value=freeze(rollout.value_old), mask=freeze(rollout.mask), score=freeze(rollout.score),
+        group=freeze(rollout.group), truth=freeze(truth), by_name=judged,
+    )  # fmt: skip
 
 
 def as_rollout(trace: StepTrace) -> Rollout:
@@ -155,5 +158,3 @@ def by_hand(rewards: tuple[float, ...], values: tuple[float, ...], *, gamma: flo
     )  # fmt: skip
     slots = {"td": Gae(gamma=gamma, lam=0), "gae": Gae(gamma=gamma, lam=lam), "monte_carlo": Gae(gamma=gamma, lam=1)}
     return {name: freeze(slot(rollout, reward).advantages[0]) for name, slot in slots.items()}
-
-

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlcore.knobs import Value, knob
+from rlcore.explore.setting import Setting
+from rlcore.knobs import knob
 from rlcore.ratios import Ratio, TokenRatio
 from rlcore.records import Array, UpdateTrace, freeze
 from rlcore.surrogates import Clipping, PpoClip, Rule, SurrogateSlot, Unclipped, band
@@ -78,10 +79,9 @@ def ratio_grid(*, low: float, high: float, kinks: tuple[float, ...], points: int
     return np.union1d(np.linspace(low, high, points), np.array(beside))
 
 
-class Token(Value):
+class Token(Setting):
     """One token to take apart: how far it has moved, and what its advantage asks for."""
 
-    kind: Literal["token"] = "token"
     ratio: float = knob(1.35, "ρ", 1e-6, 20, "how much likelier the new policy makes this token", suggested=(0.05, 4))
     advantage: float = knob(1.0, "A", -10, 10, "how much better than expected it did", suggested=(-3, 3))
 
@@ -126,8 +126,10 @@ def _evaluate(surrogate: Curved, log_ratio: Tensor, advantage: Tensor) -> tuple[
     ratio = TokenRatio()(logp, torch.zeros_like(logp), mask)
     found = surrogate(ratio, advantage.expand(log_ratio.shape).unsqueeze(-1), logp, mask)
     slope = torch.autograd.grad(found.objective.sum(), logp)[0]
-    objective, slope, outside, dead = (freeze(x.squeeze(-1)) for x in (found.objective, slope, found.outside, found.dead))
-    return objective, slope, outside, dead
+    return (
+        freeze(found.objective.squeeze(-1)), freeze(slope.squeeze(-1)), freeze(found.outside.squeeze(-1)),
+        freeze(found.dead.squeeze(-1)),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

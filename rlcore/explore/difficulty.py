@@ -10,22 +10,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 import torch
 
 from rlcore.explore.groups import SCALES
-from rlcore.knobs import Value, knob
+from rlcore.explore.setting import Setting
+from rlcore.knobs import knob
 from rlcore.metrics import dead_group_fraction
 from rlcore.records import Array, freeze
 from rlcore.rng import generator
 
 
-class Prompt(Value):
+class Prompt(Setting):
     """A prompt whose answers are right with probability p, asked G times."""
 
-    kind: Literal["prompt"] = "prompt"
     p: float = knob(0.2, "p", 0, 1, "probability that one answer is right", suggested=(0.01, 0.99))
     group_size: int = knob(8, "G", 2, 64, "answers to one prompt", suggested=(2, 64))
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from rlcore.explore.setting import Setting
 from rlcore.kl import K1, K2, K3, AsWritten, Estimator, KlGradient, Pair, RatioCorrected, exact_kl
-from rlcore.knobs import Value, knob
+from rlcore.knobs import knob
 from rlcore.ratios import TokenRatio
 from rlcore.records import Array, freeze
 from rlcore.rng import generator
@@ -32,10 +32,9 @@ REFERENCE = (0.0, 0.5, -0.5, 0.2)
 FAR = (0.5, 0.0, 1.0, -0.8)
 
 
-class Trials(Value):
+class Trials(Setting):
     """The bench's settings: the policy's logits go from the reference's (0) through the usual ones (1) and beyond."""
 
-    kind: Literal["trials"] = "trials"
     distance: float = knob(1.0, "d", 0, 5, "how far the policy stands from the reference", suggested=(0, 3))
     samples: int = knob(64, "N", 1, 4096, "actions an estimate averages over", suggested=(1, 1024), scale="log")
 
@@ -89,9 +88,7 @@ def bench(logits: tuple[float, ...], logits_ref: tuple[float, ...]) -> Bench:
     forward = torch.autograd.grad(exact_kl(ref, logp), leaf, retain_graph=True)[0]
     truths = {"zero": torch.zeros_like(reverse), "∇KL(π‖ref)": reverse, "∇KL(ref‖π)": forward}
     trials = tuple(_trial(name, *how, logp, ref, leaf, kl, truths) for name, how in TRIED.items())
-    return Bench(
-        freeze(logp.exp()), freeze(ref.exp()), float(kl.detach()), freeze(reverse), freeze(forward), trials
-    )
+    return Bench(freeze(logp.exp()), freeze(ref.exp()), float(kl.detach()), freeze(reverse), freeze(forward), trials)
 
 
 def _trial(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 import torch
@@ -21,7 +20,8 @@ from rlcore.envs import Bandit
 from rlcore.envs.finite import tables
 from rlcore.envs.truth import policy_gradient
 from rlcore.explore.groups import Outcome
-from rlcore.knobs import Value, knob
+from rlcore.explore.setting import Setting
+from rlcore.knobs import knob
 from rlcore.records import Array, freeze
 from rlcore.rng import generator
 
@@ -33,10 +33,9 @@ BASELINES: Mapping[str, Outcome] = {
 }
 
 
-class SmallBandit(Value):
+class SmallBandit(Setting):
     """A bandit small enough to enumerate its groups: rewards by arm, and how many pulls make a group."""
 
-    kind: Literal["small_bandit"] = "small_bandit"
     rewards: tuple[float, ...] = Field((0.0, 1.0, 10.0), min_length=2, max_length=4)
     group_size: int = knob(4, "G", 2, 6, "pulls that share a baseline; all arms^G groups are enumerated")
 

@@ -7,23 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 
 from rlcore.advantages import GroupRelative, LeaveOneOut, Whiten
-from rlcore.knobs import Value, knob
+from rlcore.explore.setting import Setting
+from rlcore.knobs import knob
 from rlcore.records import Array, freeze
 
 Groups = Sequence[Sequence[float]]
 Outcome = GroupRelative | LeaveOneOut
 
 
-class Affine(Value):
+class Affine(Setting):
     """What a person may do to all rewards at once: times `factor`, plus `shift`."""
 
-    kind: Literal["affine"] = "affine"
     shift: float = knob(0.0, "+", -1e6, 1e6, "added to every reward", suggested=(-10, 10))
     factor: float = knob(1.0, "×", 1e-6, 1e6, "every reward is multiplied by it", suggested=(0.1, 100), scale="log")
 
@@ -96,9 +95,7 @@ def judged(outcome: Outcome, groups: Groups, *, whiten: Whiten | None = None, pr
 
 def by_convention(groups: Groups) -> dict[str, Judged]:
     """Every library's advantages for the same scores, in the precision it keeps rewards in (float32)."""
-    return {
-        name: judged(c.outcome, groups, whiten=c.whiten, precision="float32") for name, c in CONVENTIONS.items()
-    }
+    return {name: judged(c.outcome, groups, whiten=c.whiten, precision="float32") for name, c in CONVENTIONS.items()}
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def judged(
     """The recorded tokens of an update under the clip, and under each penalty instead of it."""
     valid = update.mask & (update.advantages != 0)
     ratio, advantage = np.exp(update.log_ratio[valid].astype(np.float64)), update.advantages[valid].astype(np.float64)
-    slots = [(PpoClip(eps_low=eps_low, eps_high=eps_high), None)]
+    slots: list[tuple[Rule, KlInLoss | None]] = [(PpoClip(eps_low=eps_low, eps_high=eps_high), None)]
     slots += [(Unclipped(), KlInLoss(kl_beta=kl_beta, estimator=ESTIMATORS[name])) for name in names]
     found = {}
     for name, (surrogate, kl) in zip(("clip", *names), slots, strict=True):

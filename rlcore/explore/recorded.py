@@ -42,7 +42,9 @@ def once_over(config: RunConfig, *, epochs: int) -> RunConfig:
     return config.with_settings({"batch.epochs": epochs, "batch.minibatches": 1})
 
 
-def reuse(config: RunConfig, rollout: Rollout, *, epochs: int, state: TrainState | None = None) -> tuple[UpdateTrace, ...]:
+def reuse(
+    config: RunConfig, rollout: Rollout, *, epochs: int, state: TrainState | None = None
+) -> tuple[UpdateTrace, ...]:
     """Full-batch updates on a rollout that was written by hand: what the engine does with it, pass by pass.
 
     config  environment, policy, algorithm and optimiser; its batch sizes are not read

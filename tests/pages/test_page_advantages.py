@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from opened import opened, words
+
+from tests.pages.opened import opened, words
 
 
 def table(app, index: int = 0) -> list[list[str]]:

@@ -3,10 +3,10 @@
 import math
 
 import pytest
-from opened import opened, words
 
 from rlcore.engine import init, step
 from rlcore.presets import preset
+from tests.pages.opened import opened, words
 
 
 def traced(recipe: str, env: str, *, steps: int, epochs: int):
