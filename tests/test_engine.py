@@ -362,6 +362,18 @@ def test_early_stops_stop(stop: object, expected: int) -> None:
     assert step(init(never), never)[1].metrics["updates"] == 32
 
 
+def test_sb3s_stop_allows_half_as_much_again() -> None:
+    """approx_kl of the second minibatch just below and just above 1.5 times the target."""
+    config = SMALL["CartPole segments"].with_settings({"minibatches": 2, "epochs": 1, "lr": 0.05})
+    _, record = step(init(config), config, trace=True)
+    assert record.trace is not None
+    second = record.trace.updates[1]
+    kl = float((second.ratio - 1 - second.log_ratio)[second.mask].mean())
+    for factor, updates in ((1.4, 2), (1.6, 1)):
+        stopping = config.with_settings({"early_stop": MinibatchKlStop(target=kl / factor)})
+        assert step(init(config), stopping)[1].metrics["updates"] == updates
+
+
 @pytest.mark.parametrize("controller", [AdaptiveBeta(target=1e-3, horizon=100), PenaltyBeta(target=1e-3)])
 def test_a_controller_moves_beta_and_restarts_when_beta_is_set_anew(controller: AdaptiveBeta | PenaltyBeta) -> None:
     base = preset("grpo", "bandit")

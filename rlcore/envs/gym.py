@@ -220,7 +220,7 @@ def _play(vector: Vector, act: Act, steps: int, *, episodes: bool) -> tuple[_Pla
         truncated = (truncated | last) & ~terminal
         kept.append((meant, np.asarray(reward, dtype=np.float32), terminal & mask, truncated & mask, mask))
         seen.append(obs.copy())
-        resets = (terminal | truncated) & ~resets
+        resets = terminal | truncated
         if episodes:
             alive = alive & ~resets
             resets = np.zeros_like(resets)
