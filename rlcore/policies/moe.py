@@ -26,7 +26,7 @@ class Dense(Value):
     """relu(x W_fc) W_proj, of `expansion` times the model's width."""
 
     kind: Literal["dense"] = "dense"
-    expansion: int = knob(4, "f/d", 1, 16, "hidden width of the feed-forward layer over the model's width", live=False)
+    expansion: int = knob(2, "f/d", 1, 16, "hidden width of the feed-forward layer over the model's width", live=False)
 
     def init(self, width: int, dice: np.random.Generator, *, proj_std: float) -> Params:
         """Parameters by name, without the layer's prefix."""
@@ -55,7 +55,7 @@ class MixtureOfExperts(Value):
     kind: Literal["moe"] = "moe"
     experts: int = knob(8, "E", 2, 64, "experts a layer", live=False)
     top_k: int = knob(2, "k", 1, 8, "experts that a token visits", live=False)
-    expansion: int = knob(2, "f/d", 1, 16, "hidden width of one expert over the model's width", live=False)
+    expansion: int = knob(1, "f/d", 1, 16, "hidden width of one expert over the model's width", live=False)
 
     @model_validator(mode="after")
     def _enough_experts(self) -> MixtureOfExperts:
