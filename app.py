@@ -20,7 +20,7 @@ def main() -> None:
     st.navigation(pages, position="top").run()
 
 
-if get_script_run_ctx() is not None:
+if get_script_run_ctx(suppress_warning=True) is not None:
     main()
 else:
     from streamlit.runtime.pages_manager import PagesManager

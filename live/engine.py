@@ -5,14 +5,13 @@ Plain values in, plain values out: settings by short name, metrics as floats, pi
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
 from live.contract import Request, Setting, Step
 from live.pictures import samples, world
 from rlcore.algorithms import recognise
-from rlcore.config import Path, RunConfig, knobs, settings_of
+from rlcore.config import Path, RunConfig, find_setting, knobs, settings_of
 from rlcore.kl import KlInLoss, NoKl
 from rlcore.knobs import Knob, SettingError, knobs_of
 from rlcore.presets import preset
@@ -60,11 +59,10 @@ def number(text: str) -> Setting:
 def refusal(request: Request, name: str, text: str) -> str | None:
     """Why a setting from an address cannot be taken, in words; None where it can."""
     config = configured(request)
-    known = {_short_name(config, path) for path in knobs(config)} | set(live_knobs(config))
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        return f"{name[:60]}: there is no such setting" + (f"; did you mean {', '.join(near)}?" if near else "")
     try:
+        path = find_setting(config, name)
+        if path not in knobs(config) and path != BETA:
+            return f"{name}: an address can only set numbers with a range, and this is none"
         affordable(config.with_settings({name: number(text)}))
     except SettingError as error:
         return str(error)

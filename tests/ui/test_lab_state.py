@@ -1,0 +1,76 @@
+import pytest
+
+from figures.theme import LOOKS, as_json, look
+from live.contract import Request
+from live.server import shared
+from ui import state
+
+
+def test_an_empty_address_is_the_default_and_nothing_is_refused():
+    asked = state.read({})
+    assert asked.request == Request("grpo", "gridworld", 0) and asked.refused == () and asked.run is None
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"recipe": "gppo"}, "recipe: must be one of ppo"),
+        ({"env": "chess"}, "env: must be one of bandit"),
+        ({"seed": "-1"}, "seed: must be a whole number from 0 to 4294967295, got '-1'"),
+        ({"seed": "4294967296"}, "seed"),
+        ({"seed": "²"}, "seed"),
+        ({"eps_high": "5e9"}, "eps_high.*"),
+        ({"nonsense": "1"}, "nonsense: there is no such setting"),
+        ({"env.layout": "1"}, "env.layout: an address can only set numbers"),
+    ],
+)
+def test_what_is_not_legal_is_told_and_left_at_its_default(params, words):
+    asked = state.read(params)
+    assert len(asked.refused) == 1
+    import re
+
+    assert re.search(words, asked.refused[0])
+    assert asked.request == Request("grpo", "gridworld", 0)
+
+
+def test_good_settings_survive_bad_ones():
+    asked = state.read({"recipe": "gspo", "env": "bandit", "seed": "7", "eps_high": "0.3", "lr": "fast", "run": "abc"})
+    assert asked.request == Request("gspo", "bandit", 7, (("eps_high", 0.3),))
+    assert asked.run == "abc" and len(asked.refused) == 1
+
+
+def test_an_address_round_trips_through_a_run():
+    server = shared()
+    run = server.create(Request("grpo", "bandit", 5, (("eps_high", 0.35), ("env.noise", 0.5))))
+    try:
+        run.quantum()
+        run.set({"lr": 0.02, "eps_high": 0.3})
+        written = state.write(run)
+        assert written["run"] == run.rid
+        asked = state.read(written)
+        assert asked.refused == ()
+        assert (asked.request.recipe, asked.request.env, asked.request.seed) == ("grpo", "bandit", 5)
+        assert dict(asked.request.settings) == {"lr": 0.02, "eps_high": 0.3, "env.noise": 0.5}
+        assert dict(state.with_seed(run, 9).settings) == dict(asked.request.settings)
+        run.set({"lr": 0.1, "eps_high": 0.2})
+        assert "lr" not in state.write(run) and "eps_high" not in state.write(run), "what is as in the preset is left out"
+    finally:
+        server.close(run.rid)
+
+
+def test_every_recipe_has_a_look_of_its_own():
+    seen = {(each.light, each.dash) for each in LOOKS}
+    assert len(seen) == len(LOOKS)
+    assert {each.marker for each in LOOKS if each.recipe in state.FIRST} == {"circle", "square", "diamond"}
+    assert look("something else").recipe == "custom"
+    assert set(as_json()["looks"]) == {each.recipe for each in LOOKS} | {"custom"}
+
+
+def test_looks_use_the_themes_own_colors():
+    import tomllib
+
+    from ui.pages import ROOT
+
+    theme = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())["theme"]
+    assert {each.light for each in LOOKS} <= set(theme["light"]["chartCategoricalColors"])
+    assert {each.dark for each in LOOKS} <= set(theme["dark"]["chartCategoricalColors"])
