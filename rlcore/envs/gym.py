@@ -218,7 +218,9 @@ def _play(vector: Vector, act: Act, steps: int, *, episodes: bool) -> tuple[_Pla
         mask = alive & ~resets
         last = episodes & (t == steps - 1)
         truncated = (truncated | last) & ~terminal
-        kept.append((meant, np.asarray(reward, dtype=np.float32), terminal & mask, truncated & mask, mask))
+        with np.errstate(over="ignore"):  # too large for float32 is infinity, and the run stops by that name
+            earned = np.asarray(reward, dtype=np.float32)
+        kept.append((meant, earned, terminal & mask, truncated & mask, mask))
         seen.append(obs.copy())
         resets = terminal | truncated
         if episodes:
