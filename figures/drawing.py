@@ -106,7 +106,10 @@ class Drawing:
         trace: dict[str, Any] = {
             "z": z, "x": x, "y": y, "zmin": low, "zmax": high, "xgap": 1, "ygap": 1,
             "colorscale": scale or [[0, self.color.heat[0]], [1, self.color.heat[1]]],
-            "colorbar": {"title": {"text": title, "side": "right"}, "thickness": 12, "tickfont": {"color": self.ink}},
+            "colorbar": {
+                "title": {"text": title, "side": "top", "font": {"color": self.ink}}, "orientation": "h", "y": -0.2,
+                "yanchor": "top", "thickness": 10, "tickfont": {"color": self.ink},
+            },
         }  # fmt: skip
         if text is not None:
             trace |= {"text": text, "texttemplate": "%{text}"}

@@ -14,4 +14,4 @@ section = page.section(words)
 from ui import advantages  # noqa: E402  (after the words are on the screen: it needs the engine)
 
 advantages.SECTIONS[section.key]()
-page.questions(section)
+page.questions(section, of="advantages")

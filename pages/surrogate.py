@@ -14,4 +14,4 @@ section = page.section(words)
 from ui import surrogate  # noqa: E402  (after the words are on the screen: it needs the engine)
 
 surrogate.SECTIONS[section.key]()
-page.questions(section)
+page.questions(section, of="surrogate")

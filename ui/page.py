@@ -17,6 +17,7 @@ import streamlit as st
 from figures.theme import Mode
 from live import warm
 from ui import controls
+from ui.cards import cards_about
 from ui.lesson import Lesson, Section, lesson
 from ui.pages import ROOT
 from ui.refusals import REFUSED
@@ -60,13 +61,21 @@ def section(words: Lesson) -> Section:
     return found
 
 
-def questions(part: Section) -> None:
-    """Interview questions that this section answers, closed until somebody has tried."""
+def questions(part: Section, *, of: str = "") -> None:
+    """Interview questions that this section answers, closed until somebody has tried; and beliefs that it refutes.
+
+    of  the page's name, as in `head`
+    """
     if part.questions:
         st.subheader("Say it aloud, then open", divider="gray")
     for question, answer in part.questions:
         with st.expander(question):
             st.markdown(answer)
+    found = cards_about(of, part.key) if of else []
+    if found:
+        st.caption("Often believed, and refuted here:")
+        for card in found:
+            st.page_link("pages/misconceptions.py", label=card.claim, query_params={"card": str(card.number)})
 
 
 def engine() -> None:
