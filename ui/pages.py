@@ -30,6 +30,7 @@ TABLE = (
     Entry("pages/lab.py", "Lab", "lab"),
     Entry("pages/duel.py", "Duel", "duel"),
     Entry("pages/interview.py", "Interview", "interview"),
+    Entry("pages/misconceptions.py", "Misconceptions", "misconceptions"),
     Entry("pages/glossary.py", "Glossary", "glossary"),
 )
 
