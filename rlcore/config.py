@@ -20,7 +20,7 @@ from rlcore.envs import Bandit, ContextualBandit, FiniteEnv, Gridworld, GymEnv, 
 from rlcore.kl import ExactKl, KlInLoss, NoKl
 from rlcore.knobs import Knob, SettingError, Value, explain, knob, knobs_of
 from rlcore.optim import Adam, OptimSlot
-from rlcore.policies import Mlp, Tabular
+from rlcore.policies import Mlp, Shape, Tabular
 from rlcore.policies.transformer import Transformer
 from rlcore.ratios import TokenRatio
 from rlcore.surrogates import Gmpo, Vespo
@@ -198,7 +198,7 @@ def _put(tree: dict[str, Any], path: Path, value: Any) -> None:
 MOST_SAMPLES = 4_000_000
 """Steps of one rollout; what a laptop's memory holds together with their log-probabilities."""
 MOST_NUMBERS = 200_000_000
-"""Floats of one layer's activations over a rollout, or of an observation, or of all actions' log-probabilities."""
+"""Floats of a rollout's observations, distributions and activations; a few copies of them are alive at once."""
 MOST_PASSES = 20_000_000
 """Samples times epochs: what the trace of one step has to hold."""
 MOST_UPDATES = 100_000
@@ -227,6 +227,8 @@ def _contradictions(config: RunConfig) -> Iterator[str]:
         yield f"policy: must be {needed} for this environment, got {policy.kind}"
     if isinstance(config.env, Words) and batch.segment is not None:
         yield f"batch.segment: must be none for words (a reply is a whole episode), got {batch.segment}"
+    if isinstance(config.env, Words) and batch.shuffled == "transitions":
+        yield "batch.shuffled: must be rows for words (a token is scored after all before it), got transitions"
     if isinstance(policy, Tabular) and (shape.states is None or shape.actions is None):
         yield "policy: must be mlp for this environment (tabular needs finitely many states and actions), got tabular"
     if isinstance(getattr(algorithm.kl, "estimator", None), ExactKl) and shape.actions is None:
@@ -243,17 +245,23 @@ def _too_large(config: RunConfig) -> Iterator[str]:
     product = f"{batch.prompts} prompts * {batch.group_size} rows * {steps} steps"
     if samples > MOST_SAMPLES:
         yield f"batch: must be at most {MOST_SAMPLES} samples a step, got {product} = {samples}"
-    shape = config.env.shape()
-    layers = policy.hidden if isinstance(policy, Mlp) and shape.features is not None else ()
-    width = max(shape.widest, *layers, 1)
+    width = _width(policy, config.env.shape())
     if samples * width > MOST_NUMBERS:
-        yield f"batch: must be at most {MOST_NUMBERS} numbers a layer, got {product} * {width} wide = {samples * width}"
+        yield f"batch: must be at most {MOST_NUMBERS} activations, got {product} * {width} wide = {samples * width}"
     if samples * batch.epochs > MOST_PASSES:
         yield (
             f"batch.epochs: must be at most {MOST_PASSES // samples} with {samples} samples a step, got {batch.epochs}"
         )
     if batch.epochs * batch.minibatches > MOST_UPDATES:
         yield f"batch: epochs * minibatches must be at most {MOST_UPDATES}, got {batch.epochs * batch.minibatches}"
+
+
+def _width(policy: Tabular | Mlp | Transformer, shape: Shape) -> int:
+    """About how many floats one sample takes: its observation or distribution, and what its layers keep for backward."""
+    if isinstance(policy, Transformer):
+        return shape.widest + 16 * policy.layers * policy.width
+    hidden = policy.hidden if isinstance(policy, Mlp) and shape.features is not None else ()
+    return shape.widest + sum(hidden)
 
 
 def _per_transition(algorithm: Algorithm) -> bool:

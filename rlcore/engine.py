@@ -22,7 +22,7 @@ from rlcore import masked
 from rlcore.advantages import explained_variance
 from rlcore.config import RunConfig
 from rlcore.envs import Plan
-from rlcore.envs.protocol import Carry, Dice
+from rlcore.envs.protocol import Carry, Dice, Env
 from rlcore.kl import NoKl
 from rlcore.metrics import rollout_metrics
 from rlcore.records import StepRecord
@@ -112,7 +112,8 @@ def _slices(
         state = with_critic(state, config)
     dice: Dice = partial(generator, config.seed, state.step)
     before = _carry(state, config)
-    collected = config.env.collect(config.policy, state.params, state.params_ref, _plan(config), before, dice)
+    env: Env = config.env
+    collected = env.collect(config.policy, state.params, state.params_ref, _plan(config), before, dice)
     batch = prepare(state, config, collected.rollout)
     yield
     updates = Updates(state, config, batch, trace)

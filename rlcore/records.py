@@ -150,7 +150,7 @@ def update_trace(
         "dead_dual": s.dead_dual, "kl": kl, "weight": terms.weight, "correction": correction, "objective": bracket,
         "grad_logp": grad_logp,
     }  # fmt: skip
-    frozen: dict[str, Any] = {name: freeze(x) for name, x in tensors.items()}
     names = ("loss", "policy_loss", "kl_loss", "entropy_bonus", "value_loss")
-    losses = {name: float(getattr(terms, name).detach()) for name in names}
-    return UpdateTrace(epoch=place[0], minibatch=place[1], grad_by_part=dict(grad_by_part), **frozen, **losses, **scalars)
+    fields: dict[str, Any] = {name: freeze(x) for name, x in tensors.items()} | dict(scalars)
+    fields |= {name: float(getattr(terms, name).detach()) for name in names}
+    return UpdateTrace(epoch=place[0], minibatch=place[1], grad_by_part=dict(grad_by_part), **fields)

@@ -82,9 +82,9 @@ def transitions(rollout: Rollout, advantages: Advantages) -> tuple[Rollout, Adva
     def flat(x: Tensor) -> Tensor:
         return x.reshape(-1, 1, *x.shape[2:]).index_select(0, valid)
 
-    per_row = {"group": rollout.group.repeat_interleave(width).index_select(0, valid), "prompt": None}
-    rest = {n: flat(x) for n, x in vars(rollout).items() if x is not None and len(x) and n not in per_row}
-    return replace(rollout, **rest, **per_row), advantages.each(flat)
+    group = rollout.group.repeat_interleave(width).index_select(0, valid)
+    rest = {n: flat(x) for n, x in vars(rollout).items() if x is not None and len(x) and n not in ("group", "prompt")}
+    return replace(rollout, **rest, group=group, prompt=None), advantages.each(flat)
 
 
 @dataclass(frozen=True)

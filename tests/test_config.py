@@ -224,7 +224,7 @@ def test_what_cannot_change_in_a_run_is_told() -> None:
         ("ppo", "gridworld", {"prompts": 4096, "segment": 100_000}, "samples a step"),
         ("grpo", "bandit", {"prompts": 4096, "group_size": 1024}, "samples a step"),
         ("ppo", "CartPole-v1", {"prompts": 4096}, "at most 1024 Gymnasium environments, got 4096"),
-        ("ppo", "CartPole-v1", {"segment": 50_000, "policy.hidden": [1024, 1024]}, "numbers a layer"),
+        ("ppo", "CartPole-v1", {"segment": 50_000, "policy.hidden": [1024, 1024]}, "activations"),
         ("grpo", "gridworld", {"group_size": 1024, "epochs": 1000}, "batch.epochs: must be at most"),
         ("grpo", "bandit", {"prompts": 64, "epochs": 1000, "minibatches": 1000}, "epochs * minibatches must be at most"),
     ],

@@ -10,19 +10,25 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import tests.worlds  # noqa: F401  registers the environments
 from rlcore.advantages import Gae
+from rlcore.algorithm import Algorithm
 from rlcore.algorithms import CATALOG, by_key
-from rlcore.config import EpochKlStop, MinibatchKlStop, RunConfig
+from rlcore.config import EpochKlStop, MinibatchKlStop, RunConfig, loads, parse
 from rlcore.critic import ValueMse
 from rlcore.engine import finished, init, step, step_slices, train
-from rlcore.envs import Bandit
+from rlcore.envs import Bandit, Gridworld, GymEnv
 from rlcore.kl import AdaptiveBeta, KlInLoss, PenaltyBeta
+from rlcore.knobs import SettingError
 from rlcore.metrics import OF_AN_UPDATE
 from rlcore.presets import preset
 from rlcore.records import StepRecord
 from rlcore.shaping import DropFlatGroups
-from rlcore.state import TrainState, beta_in_force, has_critic
+from rlcore.state import Diverged, TrainState, beta_in_force, has_critic
+from tests.mixes import algorithms
 from tests.runs import SMALL, bits, metrics, same_state, trace
 
 KINDS = pytest.mark.parametrize("config", SMALL.values(), ids=SMALL.keys())
@@ -291,6 +297,71 @@ def test_every_recipe_runs_on_every_kind_of_environment(recipe: str, env: str) -
     for record in records:
         assert math.isfinite(record.metrics["loss"]) and record.metrics["updates"] > 0
     assert not torch.equal(states[-1].theta, init(config).theta)
+
+
+TINY = {
+    "bandit": Bandit(means=(0.0, 1.0)), "grid": Gridworld(layout=("S.", "HG"), horizon=3),
+    "gym": GymEnv(id="tests/Count-v0", horizon=3),
+}  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(algorithms(), st.sampled_from(sorted(TINY)), st.sampled_from(["rows", "transitions"]), st.sampled_from([None, 2]), st.integers(1, 3))
+def test_any_mix_runs_replays_and_traces_alike(
+    algorithm: Algorithm, env: str, shuffled: str, segment: int | None, minibatches: int
+) -> None:
+    """Any value in any slot: either a refusal, a clean divergence, or two steps that replay and trace to the bit."""
+    tree = {
+        "env": TINY[env], "algorithm": algorithm, "policy": {"kind": "mlp", "hidden": (4,)},
+        "batch": {"prompts": 2, "group_size": 1 if segment else 3, "segment": segment, "epochs": 2, "shuffled": shuffled,
+                  "minibatches": minibatches},
+    }  # fmt: skip
+    try:
+        config = parse(tree)
+    except SettingError:
+        return
+    assert loads(config.dumps()) == config
+    state = init(config)
+    try:
+        for _ in range(2):
+            before = bits(state)
+            after, record = step(state, config)
+            traced, with_trace = step(state, config, trace=True)
+            assert bits(state) == before and same_state(after, traced) and metrics(record) == metrics(with_trace)
+            assert torch.isfinite(after.theta).all()
+            state = after
+    except Diverged as error:
+        assert error.term
+
+
+@pytest.mark.parametrize(("minibatches", "shuffled"), [(1, "rows"), (4, "transitions"), (5, "transitions"), (3, "rows")])
+def test_whitening_by_minibatch(minibatches: int, shuffled: str) -> None:
+    """Mean 0 and standard deviation 1 (ddof 1) within every minibatch, also where the rows do not divide evenly."""
+    config = SMALL["CartPole segments"].with_settings({"minibatches": minibatches, "shuffled": shuffled, "epochs": 2})
+    _, record = step(init(config), config, trace=True)
+    assert record.trace is not None and len(record.trace.updates) == 2 * minibatches
+    for update in record.trace.updates:
+        used = update.advantages[update.mask].astype(np.float64)
+        assert used.mean() == pytest.approx(0, abs=1e-5) and used.std(ddof=1) == pytest.approx(1, rel=1e-4)
+
+
+def test_whitening_by_batch() -> None:
+    config = preset("reinforce_pp", "gridworld").with_settings({"minibatches": 4})
+    _, record = step(init(config), config, trace=True)
+    assert record.trace is not None
+    used = record.trace.advantages["advantages"][record.trace.rollout["mask"]].astype(np.float64)
+    assert used.mean() == pytest.approx(0, abs=1e-5) and used.std() == pytest.approx(1, rel=1e-4)
+    assert abs(record.trace.updates[0].advantages[record.trace.updates[0].mask].mean()) > 1e-4
+    assert record.metrics["advantage_std"] == pytest.approx(1, rel=1e-4)
+
+
+def test_explained_variance_by_hand() -> None:
+    config = SMALL["grid segments"].with_settings({"shuffled": "rows", "minibatches": 1})
+    _, record = step(ran(config, 3)[0][-1], config, trace=True)
+    assert record.trace is not None
+    mask = record.trace.rollout["mask"]
+    value, returns = record.trace.rollout["value_old"][mask], record.trace.advantages["returns"][mask]
+    assert record.metrics["explained_variance"] == pytest.approx(1 - (returns - value).var() / returns.var(), rel=1e-3)
 
 
 # ---------------------------------------------------------------- episodes

@@ -57,6 +57,7 @@ def poisoned(state: TrainState, value: float, part: str) -> TrainState:
     return dataclasses.replace(state, theta=theta)
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize("reward", ["nan", "inf", "-inf", "1e39"])
 @pytest.mark.parametrize("recipe", ["grpo", "ppo", "rloo", "dapo"])
 def test_a_reward_that_is_no_number(reward: str, recipe: str) -> None:
@@ -64,6 +65,7 @@ def test_a_reward_that_is_no_number(reward: str, recipe: str) -> None:
     assert stopped(init(config), config).term == "reward"
 
 
+@pytest.mark.filterwarnings("ignore:.*WARN:")
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize(("name", "part"), [("windy grid", "actor.logits"), ("CartPole groups", "actor.1.weight"), ("Pendulum", "actor.log_std")])
 def test_logits_that_are_no_numbers(name: str, part: str, value: float) -> None:

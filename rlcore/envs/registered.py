@@ -6,7 +6,7 @@ keyword arguments of `gymnasium.make` are the fields of the configuration, e.g. 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -26,7 +26,7 @@ KINDS: dict[str, type[FiniteEnv]] = {
 class FiniteGym(gymnasium.Env[np.int64, np.int64]):
     """One finite environment behind Gymnasium's API. Observation: the state's index. Truncates at the horizon."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": []}
 
     def __init__(self, env: FiniteEnv, render_mode: str | None = None) -> None:
         self.env = env
