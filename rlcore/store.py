@@ -82,7 +82,9 @@ class RunFolder:
         self._file = (self.path / "metrics.csv").open("a", newline="", encoding="utf-8")
 
     def save_state(self, state: TrainState) -> None:
-        """Replace the saved state. Environments between two segments are not saved: a resumed segment starts afresh."""
+        """Replace the saved state. What a step carries over is not saved (environments between two segments, the old
+        weights of a stale sampler): a resumed run begins these afresh.
+        """
         tensors = dict(zip(TENSORS, (state.theta, state.theta_ref, state.moments.m, state.moments.v), strict=True))
         about = {"step": state.step, "updates": state.moments.updates, "kl_beta": state.kl_beta, "kl_set": state.kl_set,
                  "parts": _parts(state.layout)}  # fmt: skip

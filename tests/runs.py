@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from rlcore.config import RunConfig
+from rlcore.algorithms import by_key
+from rlcore.config import Batch, RunConfig
+from rlcore.policies.transformer import Transformer
 from rlcore.presets import preset
 from rlcore.records import StepRecord
 from rlcore.state import TrainState
+from rlcore.words.env import Words
+from rlcore.words.sampler import StaleSampler
 
 torch.set_num_threads(1)
 
@@ -24,8 +28,12 @@ SMALL: dict[str, RunConfig] = {
     "CartPole groups": preset("grpo", "CartPole-v1").with_settings({"group_size": 4, "env.horizon": 40}),
     "Pendulum": preset("ppo", "Pendulum-v1").with_settings({"prompts": 2, "segment": 24, "env.horizon": 20}),
     "FrozenLake": preset("ppo", "FrozenLake-v1").with_settings({"prompts": 4, "segment": 24}),
-}
-"""One run per kind: tables and Gymnasium, groups and segments, finite and Box actions."""
+    "words": RunConfig(
+        env=Words(sampler=StaleSampler(updates=2)), policy=Transformer(layers=1, width=16, heads=2, context=32),
+        algorithm=by_key("gspo").algorithm, batch=Batch(prompts=2, group_size=4, epochs=2),
+    ),
+}  # fmt: skip
+"""One run per kind: tables, Gymnasium and words, groups and segments, finite and Box actions, a sampler that lags."""
 
 
 def bits(value: Any) -> Any:
