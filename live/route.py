@@ -21,7 +21,7 @@ from live.view import View, as_text
 from rlcore.knobs import SettingError
 
 PATH = "/api/live/{rid}"
-EVERY = 0.033  # seconds between sends at most; the first of a burst goes at once
+EVERY = 0.02  # seconds between sends at most; the first of a burst goes at once
 MAX_VIEWERS = 8
 MAX_PER_SECOND = 200
 GONE, BUSY, REFUSED = 4404, 4429, 4400  # close codes: no such run, too much, not understood

@@ -75,6 +75,7 @@ class LiveRun:
         self._changes = Changes()
         self._reset_asked = False
         self._scene_stale, self._scene_at = True, 0.0
+        self._traced, self._cost = True, 0.0  # of the last step
         self._error = self._note = ""
         self._viewers: set[Viewer] = set()
         self._watched_at = clock()
@@ -119,6 +120,7 @@ class LiveRun:
             new = self._training.settings(self._wanted)
             self.schema += new.keys() != old.keys()
             self._changes.ask(ref, {name: (old[name], new[name]) for name in values if old[name] != new[name]})
+            self._schedule.hurry(self._clock())
 
     # ------------------------------------------------------------ held and watched by pages and sockets
 
@@ -223,9 +225,7 @@ class LiveRun:
                 return None
             if self._training is None or self._reset_asked or self._step is not None:
                 return now
-            wants = [self._schedule.next(held=self._trains(now))]
-            if self._scene_stale and self._seen(now):
-                wants.append(self._scene_at + SCENE_EVERY)
+            wants = (self._schedule.next(held=self._trains(now)), self._scene_due(now))
             return min((at for at in wants if at is not None), default=None)
 
     def quantum(self) -> None:
@@ -281,7 +281,7 @@ class LiveRun:
             self._changes = Changes(self._changes.last_ref())
             self._schedule.restart()
             self._error = self._note = ""
-            self._scene_stale, self._scene_at = True, 0.0
+            self._scene_stale, self._scene_at, self._traced = True, 0.0, True
 
     def _wants_step(self, now: float) -> bool:
         with self._lock:
@@ -309,24 +309,39 @@ class LiveRun:
         with self._lock:
             assert self._training is not None
             now = self._clock()
-            due = now - self._scene_at >= SCENE_EVERY or not self._schedule.playing
+            self._traced = self._seen(now) and (now >= self._next_scene or not self._schedule.playing)
             self._schedule.begun(now)
             self._changes.take()
-            return self._training.advance(self._wanted, traced=due and self._seen(now))
+            return self._training.advance(self._wanted, traced=self._traced)
 
     def _record(self, step: int, metrics: Mapping[str, float]) -> None:
         with self._lock:
             self.schema += self.history.append(step, metrics)
             self.version += self._changes.applied_at(step, self._clock())
-            self._scene_stale = True
+            self._scene_stale, self._cost = True, self._clock() - self._schedule.begun_at
             if self._schedule.stops(self.history.total):
                 self._note = f"Stopped after {self.history.total} updates; play goes on."
                 self.version += 1
 
+    @property
+    def _next_scene(self) -> float:
+        """Pictures are made at most every SCENE_EVERY seconds, and of dear steps rarely enough to stay a side cost."""
+        return self._scene_at + max(SCENE_EVERY, 3 * self._cost)
+
+    def _scene_due(self, now: float) -> float | None:
+        """When a picture of the last step is wanted. One of a step without a trace costs that step once more, so while
+        the next one is near it is left to that."""
+        if not self._scene_stale or not self._seen(now):
+            return None
+        coming = self._schedule.next(held=self._trains(now))
+        alone = coming is None or coming > now + SCENE_EVERY
+        return self._next_scene if self._traced or alone else None
+
     def _refresh_scene(self) -> None:
         with self._lock:
             now, training = self._clock(), self._training
-            if training is None or not self._scene_stale or not self._seen(now) or now - self._scene_at < SCENE_EVERY:
+            due = self._scene_due(now)
+            if training is None or due is None or due > now:
                 return
             self._scene_stale, self._scene_at, config = False, now, self._wanted
         text = json.dumps({"t": "scene", "epoch": self.epoch, **training.scene(config)}, separators=(",", ":"))

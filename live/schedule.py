@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+LIVELY = 10.0  # updates a second from which on nobody counts single steps
+ANSWERS = 40.0  # updates a second at most while a knob is being turned
+
 
 class Schedule:
     """Not thread-safe: its run locks. Late steps are not made up for beyond one period."""
@@ -10,7 +13,7 @@ class Schedule:
         self.rate, self.playing = rate, playing
         self._stretch = self._stop_at = stop_after
         self._steps = 0
-        self._next = 0.0
+        self._next = self.begun_at = 0.0
 
     def play(self, total: int) -> None:
         """Go on; from its limit a run gets another stretch of the same length."""
@@ -29,6 +32,11 @@ class Schedule:
         self.rate = rate
         self._next = min(self._next, now + 1 / rate)
 
+    def hurry(self, now: float) -> None:
+        """A knob was turned: at a lively rate the answer comes at once, up to ANSWERS times a second."""
+        if self.rate >= LIVELY:
+            self._next = min(self._next, max(now, self.begun_at + 1 / ANSWERS))
+
     def restart(self) -> None:
         self._steps, self._stop_at = 0, self._stretch
 
@@ -44,6 +52,7 @@ class Schedule:
     def begun(self, now: float) -> None:
         """A step begins."""
         period = 1 / self.rate
+        self.begun_at = now
         self._steps = max(0, self._steps - 1)
         self._next = (now if now - self._next > period else self._next) + period
 

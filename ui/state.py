@@ -116,7 +116,7 @@ def _seed(text: str, refused: list[str]) -> int:
 
 
 def _with_settings(request: Request, extra: Mapping[str, str], refused: list[str]) -> Request:
-    from live import engine  # late: only a link with settings waits for torch
+    from live import engine, menu  # late: only a link with settings waits for torch
 
     kept: dict[str, Setting] = {}
     for name, text in list(extra.items())[:32]:
@@ -124,7 +124,7 @@ def _with_settings(request: Request, extra: Mapping[str, str], refused: list[str
         if problem:
             refused.append(problem)
         else:
-            kept[name] = engine.number(text)
+            kept[name] = menu.number(text)
     return replace(request, settings=tuple(kept.items()))
 
 

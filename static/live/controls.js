@@ -3,7 +3,7 @@
 import { el, mark, say, short } from "./dom.js";
 
 const RATES = [1, 2, 5, 10, 20, 50, 100, 1000];
-const THROTTLE = 33; // ms between messages of a drag; the last value is always sent
+const THROTTLE = 25; // ms between messages of a drag; the last value is always sent
 const NOTCHES = 1000;
 
 export class Transport {

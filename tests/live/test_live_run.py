@@ -50,6 +50,18 @@ def test_a_setting_applies_at_the_next_step_and_is_marked_there(run, clock):
     assert status["settings"]["eps_high"] == 0.5
 
 
+def test_a_turned_knob_is_answered_at_once_at_a_lively_rate_and_on_time_at_a_slow_one(clock):
+    for rate, soon in ((20.0, True), (2.0, False)):
+        run = LiveRun(ANY, starter(clock=clock), rate=rate, clock=clock)
+        run.watch(Watcher())
+        run.hold()
+        _go(run, clock, 40, each=1 / rate)
+        before = run.due(clock.now)
+        run.set({"eps_high": 0.3})
+        assert (run._schedule.next(held=True) - clock.now <= 1 / 40 + 1e-9) is soon
+        assert before is not None
+
+
 def test_a_drag_is_one_mark_from_its_first_value_to_its_last(run, clock):
     for i, eps in enumerate((0.3, 0.4, 0.6)):
         run.set({"eps_high": eps}, ref=i)
