@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from figures.drawing import Drawing
+from figures.drawing import Drawing, dashed
 from figures.plate import Plate
 from figures.theme import CUSTOM, Look, Mode, look
 
@@ -25,7 +25,7 @@ LOOKS: dict[str, tuple[str, Look]] = {
     "std": ("GRPO: (R − mean) ÷ std", look("grpo")),
     "none": ("Dr. GRPO: R − mean", look("dr_grpo")),
     "batch": ("(R − mean) ÷ batch std", look("dapo")),
-    "leave_one_out": ("RLOO: R − mean of the others", look("rloo")),
+    "leave_one_out": ("RLOO: R − mean of the others", dashed(look("rloo"), "dot")),
     "gae": ("GAE", look("ppo")),
     "group_std": ("GRPO: one number a row", look("grpo")),
     "group_mean": ("Dr. GRPO: one number a row", look("dr_grpo")),
@@ -90,7 +90,7 @@ def _names(found: Judged) -> list[str]:
 def conventions(found: Mapping[str, Judged], labels: Mapping[str, str]) -> Plate:
     """The same scores by every library's convention, one kind of mark each."""
     looks = (
-        look("grpo"), look("sapo"), look("gspo"), look("gmpo"), look("dr_grpo"), look("dapo"), look("rloo"),
+        look("grpo"), look("sapo"), look("gspo"), look("gmpo"), look("dr_grpo"), look("dapo"), look("ppo"),
         look("reinforce_pp"),
     )  # fmt: skip
     names = _names(next(iter(found.values())))
@@ -115,12 +115,16 @@ def conventions(found: Mapping[str, Judged], labels: Mapping[str, str]) -> Plate
 
 def dead(found: Dead, seen: Observed, *, p: float, group_size: int) -> Plate:
     """Share of groups that teach nothing over p, one line a group size; a mark for what sampling showed."""
-    looks = (look("sapo"), look("gspo"), look("grpo"), look("rloo"), look("ppo"), look("cispo"))
+    looks = (
+        dashed(look("sapo"), "dot"), dashed(look("gspo"), "dash"), dashed(look("grpo"), "dashdot"),
+        dashed(look("rloo"), "longdash"), dashed(look("cispo"), "dot"), look("ppo"),
+    )  # fmt: skip
 
     def draw(mode: Mode) -> go.Figure:
         d = Drawing(mode)
         for (size, share), drawn in zip(found.by_size.items(), looks, strict=False):
             own = size == group_size
+            drawn = dashed(drawn, "solid") if own else drawn
             d.line(
                 found.p,
                 share,
@@ -174,7 +178,7 @@ def expected(found: Enumerated) -> Plate:
     def draw(mode: Mode) -> go.Figure:
         d = Drawing(mode)
         d.bars(arms, found.truth, "true gradient", color=d.ink, hover="true gradient %{y:+.4f}")
-        for each, hatch in zip(found.estimators, ("", "/", "x"), strict=True):
+        for each, hatch in zip(found.estimators, (".", "/", "x"), strict=True):
             label, drawn = LOOKS[each.name]
             d.bars(arms, each.mean, label, look=drawn, hatch=hatch, hover=label + ": %{y:+.4f}")
         d.across(0, along="y")

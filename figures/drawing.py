@@ -6,8 +6,11 @@ the result is a `go.Figure` all the same. Backgrounds are transparent, so a figu
 
 from __future__ import annotations
 
+import base64
+import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -247,6 +250,26 @@ def _number(row: int) -> str:
 
 def _other(along: str) -> str:
     return "y" if along == "x" else "x"
+
+
+def dashed(look: Look, dash: Dash) -> Look:
+    """The same look with another dash, for a figure in which solid lines would differ by color alone."""
+    return replace(look, dash=dash)
+
+
+def spec(figure: go.Figure) -> str:
+    """The figure as JSON for Plotly in the browser: numbers as base64 in the precision a screen can show."""
+    whole = {"data": list(figure._data), "layout": figure._layout}
+    return json.dumps(whole, default=_plain, allow_nan=False, separators=(",", ":"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind != "f":
+            return value.tolist()
+        packed = {"dtype": "f4", "bdata": base64.b64encode(value.astype("<f4").tobytes()).decode()}
+        return packed if value.ndim == 1 else packed | {"shape": ", ".join(map(str, value.shape))}
+    return value.item() if isinstance(value, np.generic) else list(value)
 
 
 def clustered(x: np.ndarray, y: np.ndarray, *, cells: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:

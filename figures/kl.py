@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from figures.drawing import Drawing
+from figures.drawing import Drawing, dashed
 from figures.plate import Plate
 from figures.theme import Look, Mode, look
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rlcore.explore.penalty import PenaltyCurve
 
 LOOKS: dict[str, Look] = {
-    "k1": look("rloo"), "k2": look("gspo"), "k3": look("grpo"), "ρ·k3": look("sapo"), "clip": look("ppo"),
+    "k1": dashed(look("rloo"), "dash"), "k2": dashed(look("gspo"), "dot"), "k3": dashed(look("grpo"), "dashdot"),
+    "ρ·k3": look("sapo"), "clip": look("ppo"),
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from figures.drawing import Drawing
+from figures.drawing import Drawing, dashed
 from figures.plate import Plate
 from figures.theme import CUSTOM, Mode, look
 
@@ -88,8 +88,8 @@ def growth(found: Growth, *, each: float) -> Plate:
     def draw(mode: Mode) -> go.Figure:
         d = Drawing(mode)
         for label, y, drawn in (
-            ("product of ratios", found.product, look("rloo")),
-            ("token ratio", found.token, look("grpo")),
+            ("product of ratios", found.product, dashed(look("rloo"), "dash")),
+            ("token ratio", found.token, dashed(look("grpo"), "dot")),
             ("sequence ratio s", found.geometric, look("gspo")),
         ):
             d.line(found.length, y, label, look=drawn, hover=label + ": %{y:.5g} at %{x} tokens")
@@ -123,7 +123,10 @@ def bands(found: Spread, widths: Bands, *, length: int) -> Plate:
 
     def draw(mode: Mode) -> go.Figure:
         d = Drawing(mode)
-        for label, y, drawn in (("token ratios", token, look("grpo")), ("sequence ratios", sequence, look("gspo"))):
+        for label, y, drawn in (
+            ("token ratios", token, dashed(look("grpo"), "dash")),
+            ("sequence ratios", sequence, look("gspo")),
+        ):
             d.line(middle, y, label, look=drawn, hover=label + ": %{y:.1%} about |ratio − 1| = %{x:.2g}")
         for at, drawn, text in (
             (widths.eps_high, look("grpo"), "token ε"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from figures.drawing import Drawing, clustered, sizes
+from figures.drawing import Drawing, clustered, dashed, sizes
 from figures.plate import Plate
 from figures.theme import CUSTOM, Look, Mode, look
 
@@ -21,52 +21,61 @@ if TYPE_CHECKING:
 LOOKS: dict[str, tuple[str, Look]] = {
     "ppo_clip": ("PPO clip", look("ppo")),
     "dual_clip": ("dual clip", look("ppo_rlhf")),
-    "cispo": ("CISPO", look("cispo")),
-    "sapo": ("SAPO", look("sapo")),
+    "cispo": ("CISPO", dashed(look("cispo"), "dot")),
+    "sapo": ("SAPO", dashed(look("sapo"), "dashdot")),
     "gmpo": ("GMPO", look("gmpo")),
-    "score_function": ("score function", look("rloo")),
+    "score_function": ("score function", dashed(look("rloo"), "longdash")),
     "unclipped": ("no clip", CUSTOM),
-    "clip_without_min": ("clip, no min", look("reinforce_pp")),
+    "clip_without_min": ("clip, no min", dashed(look("gspo"), "dash")),
 }
 
 
-def objective(curves: Sequence[Curve], samples: Samples | None, *, eps_low: float, eps_high: float) -> Plate:
-    """Objective above, slope below, for one sign of the advantage; samples of that sign on the first curve."""
-    first = curves[0]
-    sign = "A > 0" if first.advantage > 0 else "A < 0"
+def objective(curves: Sequence[tuple[Curve, Curve]], samples: Samples, *, eps_low: float, eps_high: float) -> Plate:
+    """Objective above, slope below, for A > 0 and A < 0 in one picture; every recorded token lies on the first pair.
+
+    curves  of each surrogate the pair for A > 0 and for A < 0
+    """
+    gain, loss = curves[0]
 
     def draw(mode: Mode) -> go.Figure:
         d = Drawing(mode, heights=(0.56, 0.44))
-        for each in curves:
-            label, drawn = LOOKS[each.surrogate.kind]
-            for row, y in ((1, each.objective), (2, each.slope)):
-                hover = label + ": %{y:.3f} at ratio %{x:.3f}"
-                d.line(each.ratio, y / abs(each.advantage), label, look=drawn, row=row, legend=row == 1, hover=hover)
-        if samples is not None:
-            _marks(d, samples, first.advantage)
+        for pair in curves:
+            for each in pair:
+                label, drawn = LOOKS[each.surrogate.kind]
+                sign = "A > 0" if each.advantage > 0 else "A < 0"
+                for row, y in ((1, each.objective), (2, each.slope)):
+                    hover = f"{label}, {sign}: %{{y:.3f}} at ratio %{{x:.3f}}"
+                    first = row == 1 and each.advantage > 0
+                    d.line(each.ratio, y / abs(each.advantage), label, look=drawn, row=row, legend=first, hover=hover)
+        _marks(d, samples)
         d.band(1 - eps_low, 1 + eps_high)
-        own = first.objective / abs(first.advantage)  # a logarithm's plunge near 0 must not flatten the rest
-        room = 0.5 * _span(own)
-        d.y("objective ÷ |A|", row=1, range=[float(own.min() - room), float(own.max() + room)])
-        d.y("slope ÷ |A|", row=2)
-        d.x("ratio ρ = π/π_old", range=[float(first.ratio[0]), float(first.ratio[-1])])
-        return d.figure(height=470, title=f"{sign}: this sample should become {_more(first.advantage)} likely")
+        for row, each in ((1, gain), (1, loss), (2, gain), (2, loss)):
+            y = (each.objective if row == 1 else each.slope)[0] / abs(each.advantage)
+            up = each.advantage > 0
+            d.note(
+                each.ratio[0], y, "A > 0" if up else "A < 0", row=row, xanchor="left", yanchor="bottom" if up else "top"
+            )
+        own = np.concatenate([gain.objective, loss.objective])  # a logarithm's plunge near 0 must not flatten the rest
+        d.y("objective ÷ |A|", row=1, range=_room(own))
+        d.y("slope ÷ |A|", row=2, range=_room(np.concatenate([gain.slope, loss.slope])))
+        d.x("ratio ρ = π/π_old", range=[float(gain.ratio[0]), float(gain.ratio[-1])])
+        return d.figure(height=520)
 
     rows = [
-        (LOOKS[c.surrogate.kind][0], *map(float, values))
-        for c in curves
+        (LOOKS[c.surrogate.kind][0], int(np.sign(c.advantage)), *map(float, values))
+        for pair in curves
+        for c in pair
         for values in zip(c.ratio, c.objective / abs(c.advantage), c.slope / abs(c.advantage), strict=True)
     ]
-    columns = ("surrogate", "ratio", "objective per |A|", "slope per |A|")
+    columns = ("surrogate", "sign of A", "ratio", "objective per |A|", "slope per |A|")
     table = dict(zip(columns, zip(*rows, strict=True), strict=True))
-    return Plate(
-        f"surrogate-{'gain' if first.advantage > 0 else 'loss'}", f"Surrogate objective and slope, {sign}", draw,
-        _objective_alt(curves, samples, sign), table,
-    )  # fmt: skip
+    return Plate("surrogate", "Surrogate objective and slope", draw, _objective_alt(curves, samples), table)
 
 
-def _more(advantage: float) -> str:
-    return "more" if advantage > 0 else "less"
+def _room(y: np.ndarray) -> list[float]:
+    """A y range with a fifth of its height to spare on both sides."""
+    spare = 0.2 * _span(y)
+    return [float(y.min() - spare), float(y.max() + spare)]
 
 
 def _kinds(d: Drawing, samples: Samples) -> tuple[tuple[str, np.ndarray, str, str], ...]:
@@ -78,12 +87,12 @@ def _kinds(d: Drawing, samples: Samples) -> tuple[tuple[str, np.ndarray, str, st
     )
 
 
-def _marks(d: Drawing, samples: Samples, advantage: float) -> None:
-    of_sign = np.sign(samples.advantage) == np.sign(advantage)
-    cells = (_span(samples.ratio) / 60, np.inf)
+def _marks(d: Drawing, samples: Samples) -> None:
+    """Tokens with A != 0 on their curve, those at about the same ratio drawn as one mark."""
+    sign, cells = np.sign(samples.advantage), (_span(samples.ratio) / 50, 0.5)
     for name, chosen, symbol, paint in _kinds(d, samples):
-        index = np.flatnonzero(chosen & of_sign)
-        first, count = clustered(samples.ratio[index], samples.ratio[index], cells=cells)
+        index = np.flatnonzero(chosen & (sign != 0))
+        first, count = clustered(samples.ratio[index], sign[index], cells=cells)
         index = index[first]
         size = np.abs(samples.advantage[index])
         hover = name + "<br>ratio %{x:.3f}<br>%{customdata} tokens about here"
@@ -98,18 +107,23 @@ def _span(x: np.ndarray) -> float:
     return max(float(np.ptp(x)), 1e-6)
 
 
-def _objective_alt(curves: Sequence[Curve], samples: Samples | None, sign: str) -> str:
+def _objective_alt(curves: Sequence[tuple[Curve, Curve]], samples: Samples) -> str:
     parts = []
-    for each in curves:
-        flat = each.ratio[each.dead]
-        label = LOOKS[each.surrogate.kind][0]
-        parts.append(f"{label} is flat {_where(flat, each.ratio)}" if flat.size else f"{label} is never flat")
-    if samples is None:
-        return f"{sign}: {'; '.join(parts)}."
-    chosen = np.sign(samples.advantage) == np.sign(curves[0].advantage)
-    outside, dead = int((samples.outside & chosen).sum()), int((samples.dead & chosen).sum())
-    told = f"{int(chosen.sum())} recorded samples of this sign, {outside} outside the band, {dead} without gradient"
-    return f"{sign}: {'; '.join(parts)}. {told}."
+    for pair in curves:
+        label = LOOKS[pair[0].surrogate.kind][0]
+        for each, sign in zip(pair, ("A > 0", "A < 0"), strict=True):
+            flat = each.ratio[each.dead]
+            parts.append(f"{label} is flat {_where(flat, each.ratio)} for {sign}" if flat.size else "")
+        if not any(each.dead.any() for each in pair):
+            parts.append(f"{label} is never flat")
+    told = "; ".join(part for part in parts if part)
+    counts = []
+    for sign, chosen in (("A > 0", samples.advantage > 0), ("A < 0", samples.advantage < 0)):
+        outside, dead = int((samples.outside & chosen).sum()), int((samples.dead & chosen).sum())
+        counts.append(
+            f"of {int(chosen.sum())} recorded tokens with {sign}, {outside} are outside the band, {dead} without gradient"
+        )
+    return f"{told[:1].upper()}{told[1:]}. {'; '.join(counts)}.".replace(". of", ". Of")
 
 
 def _where(flat: np.ndarray, ratio: np.ndarray) -> str:

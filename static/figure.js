@@ -1,6 +1,8 @@
 // A figure at rest that may change: Plotly redraws the same chart in place, so zoom and hover stay and nothing flickers.
 // A chart lives by its key, not by its DOM node, since Streamlit may move the element between two reruns.
 
+import { legend } from "./figure/legend.js";
+
 const charts = new Map();
 const LINGER = 400; // ms a chart without an element is kept, since a remount follows an unmount at once
 const LIBRARY = new URL("vendor/plotly-cartesian-4.1.1.min.js", import.meta.url);
@@ -33,18 +35,22 @@ export function mount({ data, parentElement }) {
 class Chart {
   constructor() {
     this.root = document.createElement("div");
+    this.plot = document.createElement("div");
+    this.keys = document.createElement("div");
     this.root.className = "surrogate-figure";
-    this.root.setAttribute("role", "img");
-    this.root.style.contain = "layout paint"; // measuring text inside lays out nothing outside
+    this.plot.setAttribute("role", "img");
+    this.plot.style.contain = "layout paint"; // measuring text inside lays out nothing outside
+    this.root.append(this.plot, this.keys);
+    this.hidden = new Set(); // legend groups that were switched off
     this.wanted = null; // the newest data not drawn yet
     this.shown = ""; // the spec on the screen
     this.drawing = false;
-    this.resized = new ResizeObserver(() => this.shown && window.Plotly.Plots.resize(this.root));
+    this.resized = new ResizeObserver(() => this.shown && window.Plotly.Plots.resize(this.plot));
   }
 
   show(data) {
-    this.root.style.height = `${data.height}px`;
-    this.root.setAttribute("aria-label", data.alt);
+    this.plot.style.height = `${data.height}px`;
+    this.plot.setAttribute("aria-label", data.alt);
     this.wanted = data;
     if (!this.drawing) this.draw();
   }
@@ -59,30 +65,43 @@ class Chart {
         this.wanted = null;
         if (spec === this.shown) continue;
         const { data, layout } = JSON.parse(spec);
-        await plotly.react(this.root, data, { ...layout, autosize: true }, config(plotly, name));
-        if (!this.shown) this.resized.observe(this.root);
+        for (const trace of data) if (this.hidden.has(trace.legendgroup)) trace.visible = false;
+        // Plotly's own legend measures every word at every redraw; ours is plain HTML, and only exports use Plotly's.
+        await plotly.react(this.plot, data, { ...layout, autosize: true, showlegend: false }, config(plotly, name, layout));
+        legend(this.keys, layout.showlegend === false ? [] : data, this.hidden, (group) => this.toggle(group));
+        if (!this.shown) this.resized.observe(this.plot);
         this.shown = spec;
         this.root.dataset.drawn = String(Number(this.root.dataset.drawn ?? 0) + 1);
       }
     } catch {
-      this.root.textContent = this.root.getAttribute("aria-label"); // without the library the sentence still says it
+      this.plot.textContent = this.plot.getAttribute("aria-label"); // without the library the sentence still says it
     } finally {
       this.drawing = false;
     }
   }
 
+  toggle(group) {
+    if (!this.hidden.delete(group)) this.hidden.add(group);
+    const of = this.plot.data.flatMap((trace, i) => (trace.legendgroup === group ? [i] : []));
+    window.Plotly.restyle(this.plot, { visible: !this.hidden.has(group) }, of);
+  }
+
   dispose() {
     this.resized.disconnect();
-    if (this.shown) window.Plotly.purge(this.root);
+    if (this.shown) window.Plotly.purge(this.plot);
     this.root.remove();
   }
 }
 
-function config(plotly, name) {
+function config(plotly, name, layout) {
   const save = (format) => ({
     name: `Save as ${format.toUpperCase()}`,
     icon: plotly.Icons[format === "svg" ? "camera" : "disk"],
-    click: (root) => plotly.downloadImage(root, { format, filename: name, scale: format === "png" ? 2 : 1 }),
+    click: (plot) => {
+      const page = getComputedStyle(document.body).backgroundColor;
+      const whole = { ...layout, width: plot.clientWidth, height: layout.height + 60, paper_bgcolor: page, plot_bgcolor: page };
+      plotly.downloadImage({ data: plot.data, layout: whole }, { format, filename: name, scale: format === "png" ? 2 : 1 });
+    },
   });
   return {
     displaylogo: false,

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from figures import paper
+from figures.drawing import spec
 from figures.plate import Plate, csv_text
 from ui.page import mode
 
 FORMATS = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
-SCRIPT = Path(__file__).resolve().parent.parent / "static" / "figure.js"
+STATIC = Path(__file__).resolve().parent.parent / "static"
+FILES = ("figure.js", "figure/legend.js")
 
 _LOADER = """
 export default (component) => {
@@ -33,7 +36,9 @@ export default (component) => {
 
 _component = st.components.v2.component(
     "surrogate_figure",
-    js=_LOADER.replace("__VERSION__", hashlib.sha256(SCRIPT.read_bytes()).hexdigest()[:12]),
+    js=_LOADER.replace(
+        "__VERSION__", hashlib.sha256(b"".join((STATIC / f).read_bytes() for f in FILES)).hexdigest()[:12]
+    ),
     isolate_styles=False,
 )
 
@@ -41,52 +46,42 @@ _component = st.components.v2.component(
 def show(plate: Plate, *, key: str, caption: bool = True) -> None:
     """Draw a plate; `key` must be unique on the page and stay the same between reruns."""
     drawn = plate.draw(mode())
-    spec = {
-        "key": key,
-        "name": plate.name,
-        "alt": plate.alt,
-        "height": drawn.layout.height,
-        "spec": drawn.to_json(validate=False),
-    }
-    _component(key=f"{key}_chart", data=spec)
+    _component(
+        key=f"{key}_chart",
+        data={"key": key, "name": plate.name, "alt": plate.alt, "height": drawn.layout.height, "spec": spec(drawn)},
+    )
     if caption:
         st.caption(plate.alt)
-    with st.container(horizontal=True, gap="small"):
-        _table(plate, key)
-        _exports(plate, key)
-
-
-def _table(plate: Plate, key: str) -> None:
-    shown = st.popover(
-        "Numbers", type="tertiary", icon=":material/table_chart:", key=f"{key}_numbers", on_change="rerun"
+    more = st.popover(
+        "Numbers and export", type="tertiary", icon=":material/download:", key=f"{key}_more", on_change="rerun"
     )
-    if shown.open:
-        with shown:
-            st.dataframe(
-                dict(plate.table),
-                hide_index=True,
-                height=min(35 * (len(next(iter(plate.table.values()), ())) + 1), 320),
-            )
+    if more.open:
+        with more:
+            _table(plate)
+            _exports(plate, key)
+
+
+def _table(plate: Plate) -> None:
+    rows = len(next(iter(plate.table.values()), ()))
+    st.dataframe(dict(plate.table), hide_index=True, height=min(35 * (rows + 1) + 3, 280), alt=plate.title)
 
 
 def _exports(plate: Plate, key: str) -> None:
-    menu = st.popover("Export", type="tertiary", icon=":material/download:", key=f"{key}_export", on_change="rerun")
-    if not menu.open:
-        return
-    with menu:
-        st.caption("The chart's own buttons save it as SVG or PNG as it is on the screen.")
-        title = st.text_input("Title of the publication figure", plate.title, key=f"{key}_title", max_chars=200)
-        with st.container(horizontal=True):
-            width = st.number_input("Width, cm", 4.0, 40.0, 14.0, 0.5, key=f"{key}_width", width=120)
-            height = st.number_input("Height, cm", 3.0, 40.0, 9.0, 0.5, key=f"{key}_height", width=120)
-        with st.container(horizontal=True):
-            for kind, mime in FORMATS.items():
-                _download(
-                    kind.upper(), f"{plate.name}.{kind}", mime, key,
-                    lambda kind=kind: paper.render(plate.draw("light"), kind, title=title, width_cm=width, height_cm=height),
-                )  # fmt: skip
-            _download("HTML", f"{plate.name}.html", "text/html", key, lambda: paper.page(plate.draw("light"), title))
-            _download("CSV", f"{plate.name}.csv", "text/csv", key, lambda: csv_text(plate.table).encode())
+    st.caption("The chart's own buttons save it as SVG or PNG as it is on the screen. For a paper:")
+    title = st.text_input("Title", plate.title, key=f"{key}_title", max_chars=200)
+    with st.container(horizontal=True):
+        width = st.number_input("Width, cm", 4.0, 40.0, 14.0, 0.5, key=f"{key}_width", width=120)
+        height = st.number_input("Height, cm", 3.0, 40.0, 9.0, 0.5, key=f"{key}_height", width=120)
+    with st.container(horizontal=True):
+        for kind, mime in FORMATS.items():
+            make = partial(_paper, plate, kind, title, width, height)
+            _download(kind.upper(), f"{plate.name}.{kind}", mime, key, make)
+        _download("HTML", f"{plate.name}.html", "text/html", key, lambda: paper.page(plate.draw("light"), title))
+        _download("CSV", f"{plate.name}.csv", "text/csv", key, lambda: csv_text(plate.table).encode())
+
+
+def _paper(plate: Plate, kind: str, title: str, width: float, height: float) -> bytes:
+    return paper.render(plate.draw("light"), kind, title=title, width_cm=width, height_cm=height)
 
 
 def _download(label: str, name: str, mime: str, key: str, make: Callable[[], bytes]) -> None:

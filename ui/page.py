@@ -73,9 +73,12 @@ def questions(part: Section, *, of: str = "") -> None:
             st.markdown(answer)
     found = cards_about(of, part.key) if of else []
     if found:
-        st.caption("Often believed, and refuted here:")
+        st.caption("Often believed, and refuted with numbers:")
         for card in found:
-            st.page_link("pages/misconceptions.py", label=card.claim, query_params={"card": str(card.number)})
+            with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+                st.markdown(f"“{card.claim}”", width="content")
+                link = {"card": str(card.number)}
+                st.page_link("pages/misconceptions.py", label=f"Misconception {card.number}", query_params=link)
 
 
 def engine() -> None:

@@ -87,11 +87,11 @@ def objective() -> None:
             eps_low=eps_low, eps_high=eps_high, far=1.25 * c if "dual_clip" in chosen else 2.0
         )
         grid = curves.ratio_grid(low=low, high=high, kinks=(1 - eps_low, 1 + eps_high, c))
-        for column, advantage in zip(st.columns(2), (1.0, -1.0), strict=True):
-            drawn = [curves.curve(slots[name], advantage=advantage, ratio=grid) for name in ("ppo_clip", *chosen)]
-            with column:
-                plate = figures.objective(drawn, found, eps_low=eps_low, eps_high=eps_high)
-                figure.show(plate, key=f"curve_{advantage:+.0f}")
+        drawn = [
+            tuple(curves.curve(slots[name], advantage=advantage, ratio=grid) for advantage in (1.0, -1.0))
+            for name in ("ppo_clip", *chosen)
+        ]
+        figure.show(figures.objective(drawn, found, eps_low=eps_low, eps_high=eps_high), key="curve")
     _one_token(eps_low, eps_high)
 
 
@@ -108,7 +108,16 @@ def _slots(eps_low: float, eps_high: float, c: float) -> dict[str, curves.Curved
 
 
 def _one_token(eps_low: float, eps_high: float) -> None:
-    st.subheader("One token, term by term", divider="gray")
+    asked = refusals.any_of("ratio", "advantage")
+    shown = st.expander(
+        "One token, term by term", icon=":material/functions:", expanded=asked, on_change="rerun", key="one"
+    )
+    if shown.open:
+        with shown:
+            _term_by_term(eps_low, eps_high)
+
+
+def _term_by_term(eps_low: float, eps_high: float) -> None:
     left, right = st.columns(2)
     with left:
         ratio = controls.number("ratio", controls.declared(curves.Token, "ratio"), 1.35, name="ratio")
