@@ -60,7 +60,7 @@ def seconds_of_ours(prompts: int) -> list[float]:
 def gpt2(params: Params) -> GPT2LMHeadModel:
     """The same network with the same weights as a transformers model."""
     config = GPT2Config(
-        vocab_size=len(TOKENS), n_positions=32, n_embd=64, n_layer=2, n_head=4, activation_function="relu",
+        vocab_size=len(TOKENS), n_positions=32, n_embd=64, n_layer=2, n_head=4, n_inner=128, activation_function="relu",
         tie_word_embeddings=False, bos_token_id=0, eos_token_id=0, pad_token_id=1,
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
     )  # fmt: skip

@@ -112,7 +112,7 @@ def test_logits_equal_those_of_transformers_with_the_same_weights() -> None:
     transformers = pytest.importorskip("transformers", reason="pip install -r requirements-dev.txt brings transformers")
     params = lively(DENSE) if not starts() else load_start(starts()[0], like=DENSE.init(SHAPE, generator(0, 0, "init")))
     config = transformers.GPT2Config(
-        vocab_size=48, n_positions=32, n_embd=64, n_layer=2, n_head=4, activation_function="relu",
+        vocab_size=48, n_positions=32, n_embd=64, n_layer=2, n_head=4, n_inner=128, activation_function="relu",
         tie_word_embeddings=False, bos_token_id=0, eos_token_id=0,
     )  # fmt: skip
     model = transformers.GPT2LMHeadModel(config).eval()

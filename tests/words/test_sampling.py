@@ -104,13 +104,14 @@ def test_finished_and_cut_replies_are_told_apart() -> None:
 
 
 def test_the_share_of_cut_replies_is_measured() -> None:
-    params, short = uneven(), TASK.model_copy(update={"max_length": 4})
-    found = accuracy(POLICY, params, short, dice=generator(0, 0, "eval"), prompts=64)
-    uniforms = torch.from_numpy(generator(0, 0, "eval").random((64 * 4, 4), dtype=np.float32))
+    policy, short = Transformer(start="addition-0"), TASK.model_copy(update={"max_length": 5})
+    params = policy.init(TASK.shape(), generator(0, 0, "init"))
+    found = accuracy(policy, params, short, dice=generator(0, 0, "eval"), prompts=64)
+    uniforms = torch.from_numpy(generator(0, 0, "eval").random((64 * 4, 5), dtype=np.float32))
     prompts = short.prompts("heldout").ids[:64]
-    said = reply(POLICY, params, prompts, group_size=4, max_length=4, choose=by_uniforms(uniforms))
+    said = reply(policy, params, prompts, group_size=4, max_length=5, choose=by_uniforms(uniforms))
     cut = ~((said.action == EOS) & said.mask).any(-1)
-    assert 0 < float(cut.float().mean()) < 1 and found.truncated == pytest.approx(float(cut.float().mean()))
+    assert 0.1 < float(cut.float().mean()) < 0.9 and found.truncated == pytest.approx(float(cut.float().mean()))
 
 
 def test_the_reward_is_on_the_last_token_and_of_the_named_terms() -> None:
