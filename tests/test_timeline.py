@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,24 +65,39 @@ def test_advance_is_step() -> None:
     assert same_state(run.state(), state)
 
 
-def test_memory_stays_bounded_over_thousands_of_steps() -> None:
-    config = preset("grpo", "bandit").with_settings({"group_size": 2, "epochs": 1})
-    run = grown(config, 3000)
-    assert len(run.nodes) == 3001
-    assert len(run._kept) <= timelines.KEPT_STATES + timelines.KEPT_RECENT
-    kept = [i for i in range(3001) if run._kept.get(i) is not None]
-    assert kept[0] == 0 and kept[-1] == 3000
-    assert max(np.diff(kept)) <= 3000 / timelines.KEPT_STATES * 4, "a replay must stay short"
+def test_memory_stays_bounded_over_many_thousands_of_steps() -> None:
+    """What is kept of 20 000 steps: a bounded number of states, spread evenly, so that a replay stays short."""
+    state = init(SMALL["bandit"])
+    kept = Kept(state)
+    for n in range(1, 20_001):
+        kept.add(n, replace(state, step=n))
+        assert len(kept) <= timelines.KEPT_STATES + timelines.KEPT_RECENT
+    there = [n for n in range(20_001) if kept.get(n) is not None]
+    assert there[0] == 0 and there[-1] == 20_000
+    assert max(np.diff(there)) <= 4 * 20_000 / timelines.KEPT_STATES
 
 
-def test_seeking_and_forking_a_thousand_times_keeps_memory_bounded() -> None:
+def test_a_long_run_forgets_states_and_finds_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timelines, "KEPT_STATES", 10)
     config = preset("grpo", "bandit").with_settings({"group_size": 2, "epochs": 1})
-    run = grown(config, 40)
-    for i in range(600):
-        run.seek(i % 40)
+    run, states = Timeline(config), {}
+    for n in range(1, 301):
+        run.advance()
+        states[n] = run.state()
+        assert len(run._kept) <= 10 + timelines.KEPT_RECENT
+    for n in (7, 64, 150, 255, 299):
+        assert same_state(run.state(n), states[n])
+
+
+def test_seeking_and_forking_over_and_over_keeps_memory_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timelines, "KEPT_STATES", 10)
+    config = preset("grpo", "bandit").with_settings({"group_size": 2, "epochs": 1})
+    run = grown(config, 20)
+    for i in range(150):
+        run.seek(i % 20)
         if i % 2:
             run.advance()
-    assert len(run._kept) <= timelines.KEPT_STATES + timelines.KEPT_RECENT
+        assert len(run._kept) <= 10 + timelines.KEPT_RECENT
 
 
 def test_big_states_are_kept_in_bytes_not_in_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
