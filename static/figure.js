@@ -18,9 +18,10 @@ function library() {
   return loading;
 }
 
-export function mount({ data, parentElement }) {
+// `dark` says which color stands for which on a dark page; Streamlit calls this again when its theme changes.
+export function mount({ data, parentElement }, dark) {
   let chart = charts.get(data.key);
-  if (!chart) charts.set(data.key, (chart = new Chart()));
+  if (!chart) charts.set(data.key, (chart = new Chart(dark)));
   clearTimeout(chart.leaving);
   if (chart.root.parentElement !== parentElement) parentElement.appendChild(chart.root);
   chart.show(data);
@@ -33,7 +34,8 @@ export function mount({ data, parentElement }) {
 }
 
 class Chart {
-  constructor() {
+  constructor(dark) {
+    this.dark = dark;
     this.root = document.createElement("div");
     this.plot = document.createElement("div");
     this.keys = document.createElement("div");
@@ -61,7 +63,8 @@ class Chart {
     try {
       const plotly = await library();
       while (this.wanted) {
-        const { spec, name } = this.wanted;
+        const { name } = this.wanted;
+        const spec = this.inColor(this.wanted.spec);
         this.wanted = null;
         if (spec === this.shown) continue;
         const { data, layout } = JSON.parse(spec);
@@ -78,6 +81,12 @@ class Chart {
     } finally {
       this.drawing = false;
     }
+  }
+
+  inColor(spec) {
+    const [r, g, b] = getComputedStyle(this.root).color.match(/[\d.]+/g).map(Number);
+    const isDark = r + g + b > 384; // light text
+    return isDark ? spec.replace(/#[0-9A-Fa-f]{6}/g, (color) => this.dark[color] ?? color) : spec;
   }
 
   toggle(group) {

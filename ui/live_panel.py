@@ -24,6 +24,7 @@ from rlcore.knobs import SettingError
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 POLL_EVERY = 0.2  # seconds
+MAX_COMMANDS = 20  # of one polled message
 Layout = Literal["lab", "home"]
 
 
@@ -85,13 +86,12 @@ def live_panel(
     st.fragment(run_every=POLL_EVERY if polled else None)(_draw)(tuple(runs), key, layout, polled, on_settled)
 
 
-def _draw(
-    runs: tuple[LiveRun, ...], key: str, layout: Layout, polled: bool, on_settled: Callable[[], None]
-) -> None:
+def _draw(runs: tuple[LiveRun, ...], key: str, layout: Layout, polled: bool, on_settled: Callable[[], None]) -> None:
     if any(run.closed for run in runs) or polled != st.session_state.get("live_polled", not route.mounted):
         st.rerun(scope="app")
     options = {
         "key": key, "layout": layout, "socket": not polled, "theme": _theme(),
+        "refused": st.session_state.pop("live_refused", ""),
         "runs": [{"rid": run.rid, "recipe": run.request.recipe} for run in runs],
     }  # fmt: skip
     _component(
@@ -114,13 +114,13 @@ def _packed(options: dict[str, Any], runs: Sequence[LiveRun]) -> bytes:
 
 
 def _obey(text: str | None) -> None:
-    """A command that came through the component instead of the socket, read just as strictly."""
+    """Commands that came through the component instead of the socket, read just as strictly."""
     try:
-        outer = json.loads(text or "")
-        run = shared().get(str(outer["rid"]))
-        command = commands.parse(json.dumps(outer["message"]))
-        if run is not None and not isinstance(command, commands.Look):
-            commands.obey(run, command)
+        for outer in json.loads(text or "")[:MAX_COMMANDS]:
+            run = shared().get(str(outer["rid"]))
+            command = commands.parse(json.dumps(outer["message"]))
+            if run is not None and not isinstance(command, commands.Look):
+                commands.obey(run, command)
     except (commands.CommandError, SettingError) as error:
         st.session_state["live_refused"] = str(error)
     except (ValueError, KeyError, TypeError):

@@ -2,7 +2,7 @@
 // survive every update; a change of settings is a dashed line on every curve.
 
 import uPlot from "../vendor/uPlot.esm.js";
-import { el, mark, say, short } from "./dom.js";
+import { el, mark, say, short, Sight } from "./dom.js";
 
 export class Chart {
   // spec: { id, title, unit, series: [{ column(store), label, dashed }], floor }
@@ -20,6 +20,7 @@ export class Chart {
     );
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(this.body);
+    this.sight = new Sight(this.root, () => panel.soon("charts"));
   }
 
   // The lines of the moment: one a run and series, in the run's own colour; dashes tell series or recipes apart.
@@ -192,6 +193,7 @@ export class Chart {
 
   dispose() {
     this.observer.disconnect();
+    this.sight.dispose();
     this.plot?.destroy();
   }
 }

@@ -80,8 +80,8 @@ export class Socket {
 }
 
 export class Polled {
-  constructor(store, { onChange, send }) {
-    Object.assign(this, { store, onChange, send });
+  constructor(store, { onChange, post }) {
+    Object.assign(this, { store, onChange, post });
     this.live = true;
   }
 
@@ -97,7 +97,7 @@ export class Polled {
   }
 
   command(message) {
-    this.send().trigger("command", JSON.stringify({ rid: this.store.rid, message }));
+    this.post({ rid: this.store.rid, message });
   }
 
   dispose() {}

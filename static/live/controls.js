@@ -3,7 +3,7 @@
 import { el, mark, say, short } from "./dom.js";
 
 const RATES = [1, 2, 5, 10, 20, 50, 100, 1000];
-const THROTTLE = 25; // ms between messages of a drag; the last value is always sent
+const THROTTLE = { socket: 25, poll: 120 }; // ms between messages of a drag; the last value is always sent
 const NOTCHES = 1000;
 
 export class Transport {
@@ -88,7 +88,7 @@ export class Knobs {
     for (const knob of this.knobs) knob.show(store.status.settings[knob.about.name]);
   }
 
-  // A value was turned: remember it, tell its twin, and send at most every THROTTLE ms.
+  // A value was turned: remember it, tell its twin, and send no more often than THROTTLE allows.
   turned(name, value, committed) {
     const twin = { eps_low: "eps_high", eps_high: "eps_low" }[name];
     const values = { [name]: value };
@@ -96,7 +96,7 @@ export class Knobs {
     for (const [each, x] of Object.entries(values)) this.find(each).hold(x);
     Object.assign(this.waiting, values);
     this.panel.turned(values);
-    const wait = THROTTLE - (performance.now() - (this.sentAt ?? -1e9));
+    const wait = THROTTLE[this.panel.options.socket ? "socket" : "poll"] - (performance.now() - (this.sentAt ?? -1e9));
     clearTimeout(this.timer);
     if (wait <= 0 || committed) this.flush();
     else this.timer = setTimeout(() => this.flush(), wait);

@@ -11,13 +11,31 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-// Writes only what changed: the page is repainted twenty times a second.
+// Writes only what changed: the page is repainted twenty times a second. While a repaint goes on, words wait until the
+// canvases are done, since text drawn on a canvas after a change in the page makes the browser lay it all out first.
 export function say(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  write(() => node.textContent !== text && (node.textContent = text));
 }
 
 export function mark(node, name, value) {
-  if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
+  write(() => node.getAttribute(name) !== String(value) && node.setAttribute(name, value));
+}
+
+let waiting = null;
+
+function write(change) {
+  if (waiting) waiting.push(change);
+  else change();
+}
+
+export function holdWords() {
+  waiting ??= [];
+}
+
+export function releaseWords() {
+  const changes = waiting ?? [];
+  waiting = null;
+  changes.forEach((change) => change());
 }
 
 // Three significant digits, never more than people can read: 0.0003, 0.214, 12.3, 1840.
@@ -58,25 +76,53 @@ function luminance(color) {
   return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255; // near enough to tell dark from light
 }
 
-// A canvas that is sharp on every screen; `size()` gives CSS pixels and readies the context.
+// A canvas that is sharp on every screen; `size()` gives CSS pixels and readies the context. The size is told by an
+// observer, since asking for it twenty times a second would make the browser lay the page out each time.
 export class Sheet {
-  constructor(label) {
+  constructor(label, onSight) {
     this.canvas = el("canvas", { "aria-hidden": "true" });
     this.root = el("div", { role: "img", "aria-label": label, class: "lv-sheet" }, this.canvas);
     this.context = this.canvas.getContext("2d");
+    this.width = this.height = 0;
+    this.sight = new Sight(this.root, onSight);
+    this.observer = new ResizeObserver(([entry]) => {
+      this.width = entry.contentRect.width;
+      this.height = entry.contentRect.height;
+      onSight();
+    });
+    this.observer.observe(this.root);
   }
 
   size() {
-    const width = this.root.clientWidth;
-    const height = this.root.clientHeight;
+    const { width, height, canvas, context } = this;
     const ratio = window.devicePixelRatio || 1;
-    if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
-      this.canvas.width = Math.round(width * ratio);
-      this.canvas.height = Math.round(height * ratio);
-    }
-    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.context.clearRect(0, 0, width, height);
-    return { g: this.context, width, height };
+    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (canvas.width !== w || canvas.height !== h) Object.assign(canvas, { width: w, height: h });
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    return { g: context, width, height };
+  }
+
+  dispose() {
+    this.observer.disconnect();
+    this.sight.dispose();
+  }
+}
+
+// Whether an element is on the screen; what nobody sees is not painted.
+export class Sight {
+  constructor(element, onSight) {
+    this.seen = false;
+    this.observer = new IntersectionObserver((entries) => {
+      const before = this.seen;
+      this.seen = entries[entries.length - 1].isIntersecting;
+      if (this.seen && !before) onSight();
+    }, { rootMargin: "100px" });
+    this.observer.observe(element);
+  }
+
+  dispose() {
+    this.observer.disconnect();
   }
 }
 

@@ -3,7 +3,7 @@
 import { CHARTS, Chart, MORE } from "./charts.js";
 import { Polled, Socket } from "./connection.js";
 import { Knobs, Transport } from "./controls.js";
-import { el, mark, readTheme, reducedMotion, say, short } from "./dom.js";
+import { el, holdWords, mark, readTheme, reducedMotion, releaseWords, say, short } from "./dom.js";
 import { Scatter } from "./scatter.js";
 import { Store } from "./store.js";
 import { Tables } from "./tables.js";
@@ -20,6 +20,7 @@ export class Panel {
     this.zoom = null;
     this.pending = {};
     this.inputs = [];
+    this.outbox = [];
     this.ref = Math.floor(performance.timeOrigin);
     this.due = { charts: true, scene: true, rest: true };
     this.root = el("div", { class: "lv", "data-panel": this.key });
@@ -35,6 +36,7 @@ export class Panel {
     this.options = options;
     if (fresh) this.build();
     snapshots.forEach((snapshot, i) => this.runs[i]?.link.take(snapshot));
+    if (options.refused) this.refused({ message: options.refused, settings: this.runs[0].store.status.settings });
     requestAnimationFrame(() => this.themed());
   }
 
@@ -78,12 +80,21 @@ export class Panel {
 
   connect(store) {
     const onChange = (what) => this.changed(store, what);
-    if (!this.options.socket) return new Polled(store, { onChange, send: () => this.send });
+    if (!this.options.socket) return new Polled(store, { onChange, post: (message) => this.post(message) });
     return new Socket(store, {
       onChange,
       onRefused: (message) => this.refused(message),
       onGone: () => this.send.trigger("gone", store.rid),
       onBlocked: () => this.send.state("transport", "poll"),
+    });
+  }
+
+  // Without sockets, what was asked in one go travels as one list, in order.
+  post(message) {
+    this.outbox.push(message);
+    this.posting ??= setTimeout(() => {
+      this.posting = null;
+      this.send.trigger("command", JSON.stringify(this.outbox.splice(0)));
     });
   }
 
@@ -203,27 +214,33 @@ export class Panel {
     this.asked = false;
     if (!this.root.isConnected || !this.runs.length) return;
     const begun = performance.now();
+    holdWords();
     const due = this.due;
     this.due = {};
     if (this.pendingAt && begun - this.pendingAt > 700) this.pending = {};
-    if (due.charts) for (const chart of this.charts) if (chart.root.offsetParent) chart.draw();
+    if (due.charts) for (const chart of this.charts) if (chart.sight.seen) chart.draw();
     if (due.scene) this.drawScene();
     this.transport.draw();
     if (due.rest) this.drawRest();
     this.measure();
+    this.describe();
+    queueMicrotask(() => this.drawn(begun)); // uPlot draws in a microtask of its own, which was queued before
+  }
+
+  drawn(begun) {
+    releaseWords();
     this.drawnAt = performance.now();
     counters.draws++;
     counters.drawMs += this.drawnAt - begun;
-    this.describe();
   }
 
   drawScene() {
     for (const run of this.runs) {
       run.world.animated = false;
-      run.world.draw();
+      if (run.world.sheet.sight.seen) run.world.draw();
       if (run.world.animated) setTimeout(() => this.soon("scene"), 20);
     }
-    this.scatter?.draw(this.runs[0].store);
+    if (this.scatter?.sheet.sight.seen) this.scatter.draw(this.runs[0].store);
   }
 
   drawRest() {
@@ -234,8 +251,13 @@ export class Panel {
     this.lastFailure = failure;
     const { status } = this.runs[0].store;
     const last = status.marks[status.marks.length - 1];
-    const change = last ? `From step ${last.step}: ${changes(last.changes)}.` : "";
+    const change = last ? `From step ${last.step}: ${this.inWords(last.changes)}.` : "";
     say(this.said, [status.note, change].filter(Boolean).join(" "));
+  }
+
+  inWords(all) {
+    const symbol = (name) => this.runs[0].store.hello?.knobs?.find((knob) => knob.name === name)?.symbol ?? name;
+    return Object.entries(all).map(([name, [old, now]]) => `${symbol(name)} ${short(old)} → ${short(now)}`).join(", ");
   }
 
   // Sentences and tables follow once a second: nobody reads twenty a second, and screen readers would stammer.
@@ -275,7 +297,7 @@ export class Panel {
 
   clear() {
     for (const { link } of this.runs) link.dispose();
-    for (const chart of this.charts ?? []) chart.dispose();
+    for (const part of [...(this.charts ?? []), ...this.runs.map((run) => run.world), this.scatter]) part?.dispose();
     this.runs = [];
     this.zoom = this.lastFailure = null;
   }
@@ -286,8 +308,4 @@ export class Panel {
     this.root.remove();
     delete counters.panels[this.key];
   }
-}
-
-function changes(all) {
-  return Object.entries(all).map(([name, [old, now]]) => `${name} ${short(old)} → ${short(now)}`).join(", ");
 }

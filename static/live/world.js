@@ -8,7 +8,7 @@ export class World {
   constructor(panel, run) {
     this.panel = panel;
     this.run = run;
-    this.sheet = new Sheet("");
+    this.sheet = new Sheet("", () => panel.soon("scene"));
     this.caption = el("p", { class: "lv-caption" });
     this.title = el("h3", {}, panel.runs.length > 1 ? panel.theme.look(run.recipe).label : "The world under the policy");
     this.note = el("span", { class: "lv-values" });
@@ -24,6 +24,10 @@ export class World {
     say(this.caption, told.caption);
     mark(this.sheet.root, "aria-label", told.sentence);
     if (this.panel.runs.length > 1) say(this.note, `reward ${short(this.run.store.latest(this.run.store.hello?.reward ?? "reward_mean"))}`);
+  }
+
+  dispose() {
+    this.sheet.dispose();
   }
 
   table() {

@@ -243,6 +243,18 @@ def test_where_sockets_are_blocked_it_polls_instead(page, app_url):
     at = ask(page, f"{STORE}.step")
     page.get_by_role("button", name="Step", exact=True).click()
     wait(page, f"{STORE}.step === {at + 1}")
+    page.locator("[data-number=eps_low]").fill("3")
+    page.locator("[data-number=eps_low]").press("Enter")
+    page.locator(".lv-alert").filter(has_text="got 3").wait_for()
+
+
+def test_home_without_sockets_pauses_all_three_at_once(page, app_url):
+    page.route_web_socket("**/api/live/**", lambda socket: socket.close(code=1006))
+    page.goto(app_url)
+    wait(page, "window.__live?.panels.home?.options.socket === false")
+    wait(page, "window.__live.panels.home.runs.every((r) => r.store.step > 2)")
+    page.get_by_role("button", name="Pause").click()
+    wait(page, "window.__live.panels.home.runs.every((r) => r.store.status.state === 'paused')")
 
 
 def test_another_algorithm_and_world_by_the_page_itself(page, app_url):
@@ -260,6 +272,7 @@ def test_leaving_the_page_and_coming_back_keeps_the_run(page, app_url):
     rid, at = ask(page, f"{RUN}.rid"), ask(page, f"{STORE}.step")
     page.get_by_role("link", name="Home").first.click()
     page.get_by_role("heading", name="Surrogate", exact=True).wait_for()
+    wait(page, "!window.__live.panels.lab")
     page.get_by_role("link", name="Lab").first.click()
     wait(page, f"window.__live?.panels.lab?.runs[0] && {STORE}.step > {at}")
     assert ask(page, f"{RUN}.rid") == rid
