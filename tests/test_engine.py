@@ -249,6 +249,15 @@ def test_metrics_follow_from_the_trace(config: RunConfig) -> None:
     assert found["entropy"] == pytest.approx(over(last, "entropy"), rel=1e-4)
     assert found["ratio_mean"] == pytest.approx(over(last, "ratio"), rel=1e-5)
     assert found["clip_fraction_outside"] == pytest.approx(over(list(updates), "outside"), abs=1e-6)
+    dead = [u.dead_low | u.dead_high | u.dead_dual for u in updates]
+    assert found["clip_fraction"] == pytest.approx(np.mean([d[u.mask].mean() for d, u in zip(dead, updates, strict=True)]), abs=1e-6)
+    assert found["clip_fraction"] <= found["clip_fraction_outside"] + 1e-6
+    drift = [np.expm1(u.token_log_ratio)[u.mask] - u.token_log_ratio[u.mask] for u in last]
+    assert found["approx_kl"] == pytest.approx(np.mean([d.mean() for d in drift]), rel=1e-3, abs=1e-7)
+    by_row = config.batch.shuffled == "rows"
+    reference = rollout["logp_ref"] if by_row else rollout["logp_ref"][mask][:, None]
+    away = [(reference[u.rows] - u.logp_new)[u.mask] for u in last]
+    assert found["kl_ref"] == pytest.approx(np.mean([(np.exp(a) - 1 - a).mean() for a in away]), rel=1e-3, abs=1e-6)
     assert found["ratio_max"] == max(u.ratio[u.mask].max() for u in updates)
     assert found["ratio_min"] == min(u.ratio[u.mask].min() for u in updates)
     assert found["loss"] == pytest.approx(np.mean([u.loss for u in updates]), rel=1e-5, abs=1e-7)
