@@ -1,7 +1,7 @@
 """One GRPO update of the tiny language model, against TRL's trainer on a transformers model of the same weights.
 
 An update is: 128 (or 256) replies of the same start to the same prompts, graded by the same verifier, and two
-optimiser steps. Both run on one thread and take turns; times are this process's CPU seconds, start-up excluded.
+optimiser steps. Both run on one thread and take turns; times are this process's CPU seconds, start-up and the first five updates excluded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from rlcore.words.env import Words
 from rlcore.words.sample import by_uniforms, reply
 from rlcore.words.vocabulary import TOKENS
 
-START, GROUP, LR, TURNS, UPDATES = "addition-0", 16, 1e-4, 3, 8
+START, GROUP, LR, TURNS = "addition-0", 16, 1e-4, 3
+WARM, UPDATES = 5, 12
 
 
 def ours(prompts: int) -> RunConfig:
@@ -50,11 +51,11 @@ def seconds_of_ours(prompts: int) -> list[float]:
     """CPU seconds of each of `UPDATES` updates."""
     config = ours(prompts)
     state, spent = init(config), []
-    for _ in range(UPDATES + 2):
+    for _ in range(WARM + UPDATES):
         began = time.process_time()
         state, _ = step(state, config)
         spent.append(time.process_time() - began)
-    return spent[2:]
+    return spent[WARM:]
 
 
 def gpt2(params: Params) -> GPT2LMHeadModel:
@@ -97,13 +98,13 @@ class Stopwatch(TrainerCallback):
 def seconds_of_trl(prompts: int, folder: str) -> list[float]:
     """CPU seconds of each of `UPDATES` updates of TRL's trainer."""
     task, policy = Addition(), Transformer(start=START)
-    texts = task.prompts("train").texts[: prompts * (UPDATES + 4)]
+    texts = task.prompts("train").texts[: prompts * (WARM + UPDATES + 2)]
     settings = GRPOConfig(
         output_dir=folder, use_cpu=True, bf16=False, report_to="none", save_strategy="no", logging_strategy="no",
         per_device_train_batch_size=prompts * GROUP // 2, steps_per_generation=2, num_iterations=1,
         num_generations=GROUP, max_completion_length=task.max_length, temperature=1.0, beta=0.0, epsilon=0.2,
         loss_type="grpo", learning_rate=LR, lr_scheduler_type="constant", max_grad_norm=1.0, disable_tqdm=True,
-        max_steps=2 * (UPDATES + 1), gradient_checkpointing=False,
+        max_steps=2 * (WARM + UPDATES), gradient_checkpointing=False,
     )  # fmt: skip
 
     def exact(prompts: list[str], completions: list[str], **rest: Any) -> list[float]:
@@ -115,7 +116,7 @@ def seconds_of_trl(prompts: int, folder: str) -> list[float]:
         train_dataset=prompts_of(texts), processing_class=tokenizer(), callbacks=[watch],
     )  # fmt: skip
     trainer.train()
-    ends = watch.marks[1::2]
+    ends = watch.marks[2 * WARM - 1 :: 2]
     return [later - earlier for earlier, later in zip(ends, ends[1:], strict=False)]
 
 
