@@ -70,7 +70,9 @@ class Chart {
         const { data, layout } = JSON.parse(spec);
         for (const trace of data) if (this.hidden.has(trace.legendgroup)) trace.visible = false;
         // Plotly's own legend measures every word at every redraw; ours is plain HTML, and only exports use Plotly's.
-        await plotly.react(this.plot, data, { ...layout, autosize: true, showlegend: false }, config(plotly, name, layout));
+        this.config ??= config(plotly, this); // the same object every time: another one would make Plotly start anew
+        Object.assign(this, { name, layout });
+        await plotly.react(this.plot, data, { ...layout, autosize: true, showlegend: false }, this.config);
         legend(this.keys, layout.showlegend === false ? [] : data, this.hidden, (group) => this.toggle(group));
         if (!this.shown) this.resized.observe(this.plot);
         this.shown = spec;
@@ -102,11 +104,12 @@ class Chart {
   }
 }
 
-function config(plotly, name, layout) {
+function config(plotly, chart) {
   const save = (format) => ({
     name: `Save as ${format.toUpperCase()}`,
     icon: plotly.Icons[format === "svg" ? "camera" : "disk"],
     click: (plot) => {
+      const { layout, name } = chart;
       const page = getComputedStyle(document.body).backgroundColor;
       const whole = { ...layout, width: plot.clientWidth, height: layout.height + 60, paper_bgcolor: page, plot_bgcolor: page };
       plotly.downloadImage({ data: plot.data, layout: whole }, { format, filename: name, scale: format === "png" ? 2 : 1 });

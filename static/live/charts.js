@@ -15,7 +15,7 @@ export class Chart {
     this.root = el(
       "section",
       { class: "lv-card lv-chart", "data-chart": spec.id },
-      el("header", {}, el("h3", {}, spec.title), this.values),
+      el("header", {}, el("h2", {}, spec.title), this.values),
       this.figure,
     );
     this.observer = new ResizeObserver(() => this.resize());

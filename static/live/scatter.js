@@ -11,7 +11,7 @@ export class Scatter {
     this.panel = panel;
     this.sheet = new Sheet("", () => panel.soon("scene"));
     this.caption = el("p", { class: "lv-caption" });
-    this.title = el("h3", {}, "This step's samples");
+    this.title = el("h2", {}, "This step's samples");
     this.root = el("section", { class: "lv-card lv-scatter" }, el("header", {}, this.title), this.sheet.root, this.caption);
     this.reach = 0.3; // how far the x axis goes from 1; grows at once, shrinks slowly
     this.height = 1;

@@ -7,7 +7,7 @@ const ROWS = 12;
 export class Tables {
   constructor(panel) {
     this.panel = panel;
-    this.root = el("section", { class: "lv-card lv-tables", "aria-label": "Data", hidden: true, tabindex: "0" });
+    this.root = el("section", { class: "lv-card lv-tables", "aria-label": "Data", hidden: true });
   }
 
   draw() {
@@ -36,7 +36,7 @@ export class Tables {
 }
 
 function table(caption, head, rows) {
-  return el("div", { class: "lv-scroll" },
+  return el("div", { class: "lv-scroll", tabindex: "0", role: "region", "aria-label": caption },
     el("table", {}, el("caption", {}, caption),
       el("thead", {}, el("tr", {}, ...head.map((name) => el("th", { scope: "col" }, String(name))))),
       el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, String(cell))))))));

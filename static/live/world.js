@@ -10,7 +10,7 @@ export class World {
     this.run = run;
     this.sheet = new Sheet("", () => panel.soon("scene"));
     this.caption = el("p", { class: "lv-caption" });
-    this.title = el("h3", {}, panel.runs.length > 1 ? panel.theme.look(run.recipe).label : "The world under the policy");
+    this.title = el("h2", {}, panel.runs.length > 1 ? panel.theme.look(run.recipe).label : "The world under the policy");
     this.note = el("span", { class: "lv-values" });
     this.root = el("section", { class: "lv-card lv-world" }, el("header", {}, this.title, this.note), this.sheet.root, panel.runs.length > 1 ? null : this.caption);
     this.playing = null;
