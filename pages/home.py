@@ -12,8 +12,18 @@ STEPS = 200  # well under a minute; then the three stop by themselves
 RATE = 5.0
 SETTINGS = (("lr", 0.015),)  # slow enough to be watched
 DOORS = (
-    ("Build intuition", "Train an algorithm yourself and turn its settings while it learns.", "pages/lab.py", "Open the lab"),
-    ("Interview soon", "Questions with rubrics, each linked to the run that proves the answer.", "pages/interview.py", "Practise"),
+    (
+        "Build intuition",
+        "Train an algorithm yourself and turn its settings while it learns.",
+        "pages/lab.py",
+        "Open the lab",
+    ),
+    (
+        "Interview soon",
+        "Questions with rubrics, each linked to the run that proves the answer.",
+        "pages/interview.py",
+        "Practise",
+    ),
     ("My run looks odd", "From what your curves show to what usually causes it.", "pages/doctor.py", "Find the cause"),
 )
 

@@ -7,6 +7,15 @@ from live.server import ServerFull
 from ui import state
 from ui.live_panel import live_panel
 
+BAND = (
+    "Drag **ε** down to 0.01 while it trains: the dashed band on the samples closes, crosses appear, and *clip fraction* "
+    "rises on its curve. Notice that samples outside the band still learn when the advantage points back inside."
+)
+SURE = (
+    "Press **Reset** and watch the bars race for the best arm. Notice *entropy* and *clip fraction* fall together: once "
+    "the policy is sure, its ratios stay close to 1 and there is next to nothing left to clip."
+)
+
 
 def choose(request: Request) -> None:
     """Recipe, world and seed: each needs a new run."""
@@ -44,10 +53,6 @@ def write_url() -> None:
     st.query_params.from_dict(state.write(run))
 
 
-WORDS = (
-    "Drag **ε** down to 0.01 while it trains: the dashed band on the samples closes, crosses appear, and *clip fraction* "
-    "rises on its curve. Notice that samples outside the band still learn when the advantage points back inside."
-)
 try:
     run, refused = state.lab_run()
 except ServerFull as full:
@@ -56,6 +61,6 @@ except ServerFull as full:
 if refused:
     st.warning("Not taken from the address:\n\n" + "\n\n".join(f"- {problem}" for problem in refused))
 choose(run.request)
-st.markdown(WORDS)
+st.markdown(SURE if run.request.env == "bandit" else BAND)
 write_url()
 live_panel([run], key="lab", on_settled=write_url)
