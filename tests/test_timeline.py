@@ -108,6 +108,15 @@ def test_big_states_are_kept_in_bytes_not_in_numbers(monkeypatch: pytest.MonkeyP
     assert same_state(run.state(17), grown(config, 17).state())
 
 
+def test_a_state_knows_about_how_much_memory_it_holds() -> None:
+    """Weights, reference and two moments in float32; where rows stand, and a few kilobytes for each Gymnasium copy."""
+    for name in ("bandit", "grid segments", "CartPole segments"):
+        state = step(init(SMALL[name]), SMALL[name])[0]
+        carried = 0 if state.carry is None else state.carry.nbytes
+        assert state.nbytes == 4 * 4 * state.theta.numel() + carried
+        assert (carried > 0) == (SMALL[name].batch.segment is not None)
+
+
 def test_kept_always_has_the_root_and_the_newest() -> None:
     config = SMALL["bandit"]
     state = init(config)
