@@ -132,8 +132,9 @@ def policy_loss(
         entropy_bonus = eta * masked.weighted(masked.fill(now.entropy, mask), spread)
         loss = loss - entropy_bonus
     if not isinstance(algorithm.critic, NoCritic):
-        seen = (masked.fill(x, mask) for x in (now.value, rollout.value_old, advantages.returns))
-        value_loss = algorithm.critic(*seen, token_weight)
+        value_new, value_old = masked.fill(now.value, mask), masked.fill(rollout.value_old, mask)
+        returns = masked.fill(advantages.returns, mask)
+        value_loss = algorithm.critic(value_new, value_old, returns, token_weight)
         loss = loss + value_loss
     return LossTerms(
         loss, policy, kl_loss, entropy_bonus, value_loss, ratio, surrogate, gain, weight, token_weight, correction, kl

@@ -42,7 +42,7 @@ def algorithm(
     chosen = {
         "ratio": ratio or TokenRatio(), "surrogate": surrogate or Unclipped(), "aggregate": aggregate or TokenMean()
     }  # fmt: skip
-    return Algorithm(advantage=GroupRelative(), **chosen, **slots)  # type: ignore[arg-type]
+    return Algorithm(advantage=GroupRelative(), **chosen, **slots)
 
 
 @dataclass(frozen=True)

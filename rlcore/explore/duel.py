@@ -19,6 +19,7 @@ from rlcore import masked
 from rlcore.algorithm import Algorithm, policy_loss
 from rlcore.config import RunConfig
 from rlcore.envs import Plan
+from rlcore.envs.protocol import Env
 from rlcore.optim import clip_by_global_norm, no_moments
 from rlcore.records import Array, arrays, freeze
 from rlcore.rng import generator
@@ -89,7 +90,8 @@ def freeze_batch(state: TrainState, config: RunConfig, *, updates: int) -> Froze
         state = with_critic(state, config)
     dice, b = partial(generator, config.seed, state.step), config.batch
     plan = Plan(b.prompts, b.group_size, b.segment, True)
-    rollout = config.env.collect(config.policy, state.params, state.params_ref, plan, state.carry, dice).rollout
+    env: Env = config.env
+    rollout = env.collect(config.policy, state.params, state.params_ref, plan, state.carry, dice).rollout
     batch = prepare(state, _by_rows(config), rollout)
     moving = Updates(state, config, batch, False)
     for epoch in range(updates):
@@ -170,4 +172,4 @@ def silenced(stance: Stance) -> int:
 
 def token_totals(stance: Stance) -> Array:
     """|d loss / d logp| summed over each row's tokens, [B]: how loud each row speaks."""
-    return np.abs(np.where(stance.mask, stance.grad_logp, 0.0)).sum(-1)
+    return np.asarray(np.abs(np.where(stance.mask, stance.grad_logp, 0.0)).sum(-1))

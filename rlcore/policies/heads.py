@@ -37,7 +37,7 @@ class Categorical:
 
 def inverse_cdf(cumulative: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """`Categorical.sample` for the collectors' inner loops, from cumulative probabilities [..., A] and uniforms [...]."""
-    return (uniform[..., None] >= cumulative / cumulative[..., -1:]).sum(-1)
+    return np.asarray((uniform[..., None] >= cumulative / cumulative[..., -1:]).sum(-1))
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,13 @@ class Gaussian:
         return (-0.5 * z.square() - self.log_std - 0.5 * math.log(2 * math.pi)).sum(-1)
 
     def entropy(self) -> Tensor:
-        return (self.log_std + 0.5 * math.log(2 * math.pi * math.e)).expand_as(self.mean).sum(-1)
+        per_dimension: Tensor = self.log_std + 0.5 * math.log(2 * math.pi * math.e)
+        return per_dimension.expand_as(self.mean).sum(-1)
 
     def sample(self, uniform: Tensor) -> Tensor:
         """Inverse CDF per dimension; `uniform` [..., D] in (0, 1)."""
-        return self.mean + self.log_std.exp() * torch.special.ndtri(uniform)
+        normal: Tensor = torch.special.ndtri(uniform)
+        return self.mean + self.log_std.exp() * normal
 
 
 def categorical(logits: Tensor) -> Categorical:

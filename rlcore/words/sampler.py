@@ -58,7 +58,7 @@ class StaleSampler(Value):
 
 def rounded(weight: Tensor, *, bits: int) -> Tensor:
     """The nearest of 2^bits - 1 evenly spaced values, scaled by each row's largest magnitude: [..., n] -> [..., n]."""
-    steps = 2 ** (bits - 1) - 1
+    steps: int = 2 ** (bits - 1) - 1
     scale = weight.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(weight.dtype).tiny) / steps
     return (weight / scale).round() * scale
 

@@ -64,7 +64,7 @@ def of_band(alg: Algorithm, run: Run) -> Iterator[Caution]:
             "with two bounds have it the other way round.",
             "arXiv:2503.14476, sec. 3.1; arXiv:2507.18071, sec. 5.1",
         )  # fmt: skip
-    second = {DualClip: "c", TwoSidedClip: "delta"}.get(type(alg.surrogate))
+    second = _second_bound(alg.surrogate)
     if second is not None and getattr(alg.surrogate, second) <= 1 + high:
         yield Caution(
             "second_bound_inside", "surrogate", "note",
@@ -137,3 +137,10 @@ def of_reuse(alg: Algorithm, run: Run) -> Iterator[Caution]:
             "(Table 1, −0.39).",
             "arXiv:1707.06347, sec. 6.1",
         )  # fmt: skip
+
+
+def _second_bound(surrogate: object) -> str | None:
+    """The name of a surrogate's second bound on the ratio, where it has one."""
+    if isinstance(surrogate, DualClip):
+        return "c"
+    return "delta" if isinstance(surrogate, TwoSidedClip) else None
