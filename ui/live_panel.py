@@ -91,7 +91,7 @@ def _draw(runs: tuple[LiveRun, ...], key: str, layout: Layout, polled: bool, on_
         st.rerun(scope="app")
     options = {
         "key": key, "layout": layout, "socket": not polled, "theme": _theme(),
-        "refused": st.session_state.pop("live_refused", ""),
+        "refused": st.session_state.get("live_refused"),
         "runs": [{"rid": run.rid, "recipe": run.request.recipe} for run in runs],
     }  # fmt: skip
     _component(
@@ -122,6 +122,12 @@ def _obey(text: str | None) -> None:
             if run is not None and not isinstance(command, commands.Look):
                 commands.obey(run, command)
     except (commands.CommandError, SettingError) as error:
-        st.session_state["live_refused"] = str(error)
+        _refuse(str(error))
     except (ValueError, KeyError, TypeError):
-        st.session_state["live_refused"] = "a message from the page was not understood"
+        _refuse("a message from the page was not understood")
+
+
+def _refuse(message: str) -> None:
+    """Told with every snapshot from now on, numbered: one snapshot may be skipped, and none may speak twice."""
+    count, _ = st.session_state.get("live_refused", (0, ""))
+    st.session_state["live_refused"] = (count + 1, message)

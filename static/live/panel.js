@@ -36,7 +36,9 @@ export class Panel {
     this.options = options;
     if (fresh) this.build();
     snapshots.forEach((snapshot, i) => this.runs[i]?.link.take(snapshot));
-    if (options.refused) this.refused({ message: options.refused, settings: this.runs[0].store.status.settings });
+    const [count, message] = options.refused ?? [0, ""];
+    if (count > (this.refusals ?? 0)) this.refused({ message, settings: this.runs[0].store.status.settings });
+    this.refusals = count;
     requestAnimationFrame(() => this.themed());
   }
 
