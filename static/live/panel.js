@@ -37,7 +37,7 @@ export class Panel {
     if (fresh) this.build();
     snapshots.forEach((snapshot, i) => this.runs[i]?.link.take(snapshot));
     const [count, message] = options.refused ?? [0, ""];
-    if (count > (this.refusals ?? 0)) this.refused({ message, settings: this.runs[0].store.status.settings });
+    if (count > (this.refusals ?? count)) this.refused({ message, settings: this.runs[0].store.status.settings });
     this.refusals = count;
     requestAnimationFrame(() => this.themed());
   }
