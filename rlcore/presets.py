@@ -21,7 +21,13 @@ from rlcore.kl import KlInReward
 from rlcore.knobs import SettingError, Value
 from rlcore.optim import Adam
 from rlcore.policies import Mlp, Tabular
+from rlcore.policies.transformer import Transformer
 from rlcore.ratios import TokenRatio
+from rlcore.words.addition import Addition
+from rlcore.words.brackets import Brackets
+from rlcore.words.env import Words
+from rlcore.words.sentences import Sentences
+from rlcore.words.sorting import Sorting
 
 ENVS: Mapping[str, Bandit | ContextualBandit | Gridworld | GymEnv] = {
     "bandit": Bandit(),
@@ -32,6 +38,14 @@ ENVS: Mapping[str, Bandit | ContextualBandit | Gridworld | GymEnv] = {
 }
 """Environments by short name; any other Gymnasium id is looked up with Gymnasium."""
 
+WORDS: Mapping[str, tuple[Words, str, float]] = {
+    "addition": (Words(task=Addition()), "addition-0", 1.5e-4),
+    "sorting": (Words(task=Sorting()), "sorting-0", 2e-4),
+    "brackets": (Words(task=Brackets()), "brackets-0", 2e-4),
+    "sentences": (Words(task=Sentences()), "sentences-0", 1.5e-4),
+}
+"""Tasks of the tiny language model by short name, each with its pretrained start and a learning rate that it survives."""
+
 TOY_EPS = 0.2
 """On T of a few steps the sequence ratio moves as far as a token's: the papers' 3e-4 would clip almost every row."""
 
@@ -39,15 +53,21 @@ TOY_BETA = 0.01
 """A price per nat inside the reward adds up over steps: at RLHF's 0.05 the walk to a goal worth 1 costs most of it."""
 
 
-def environment(name: str) -> Bandit | ContextualBandit | Gridworld | GymEnv:
+WORD_EPS = (3e-3, 4e-3)
+"""The sequence ratio of six-token replies spreads ten times wider than the GSPO paper's; its 3e-4 would clip most rows."""
+
+
+def environment(name: str) -> Bandit | ContextualBandit | Gridworld | GymEnv | Words:
     """An environment by short name or Gymnasium id. Raises SettingError with the nearest names."""
     if name in ENVS:
         return ENVS[name]
+    if name in WORDS:
+        return WORDS[name][0]
     if "-v" in name:
         return _gymnasium(name)
-    spelled = {known.lower(): known for known in ENVS}
+    spelled = {known.lower(): known for known in (*ENVS, *WORDS)}
     near = [spelled[each] for each in difflib.get_close_matches(name.lower(), spelled, n=2, cutoff=0.4)]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(ENVS)}, or any Gymnasium id"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join((*ENVS, *WORDS))}, or any Gymnasium id"
     raise SettingError(f"env: there is no environment {name!r}; {hint}")
 
 
@@ -69,6 +89,8 @@ def preset(recipe: str = "grpo", env: str = "gridworld", seed: int = 0) -> RunCo
 
 def preset_for(algorithm: Algorithm, env: Any, seed: int = 0) -> RunConfig:
     """The same for an algorithm and an environment given as values."""
+    if isinstance(env, Words):
+        return _on_words(algorithm, env, seed)
     algorithm = _on_a_toy(algorithm)
     finite = isinstance(env, FiniteEnv)
     tabular = finite or env.shape().states is not None
@@ -89,6 +111,21 @@ def _on_a_toy(algorithm: Algorithm) -> Algorithm:
     if isinstance(algorithm.kl, KlInReward):
         changes["kl"] = algorithm.kl.model_copy(update={"kl_beta": min(algorithm.kl.kl_beta, TOY_BETA)})
     return algorithm.model_copy(update=changes)
+
+
+def _on_words(algorithm: Algorithm, env: Words, seed: int) -> RunConfig:
+    """The task's pretrained start, 8 prompts of 16 replies, two minibatches of one pass: half of all steps on policy."""
+    _, start, rate = next(known for known in WORDS.values() if known[0].task.kind == env.task.kind)
+    if not isinstance(algorithm.ratio, TokenRatio):
+        low, high = WORD_EPS
+        clip = algorithm.surrogate.model_copy(update={"eps_low": low, "eps_high": high})
+        algorithm = algorithm.model_copy(update={"surrogate": clip})
+    parts = {
+        "seed": seed, "env": env, "policy": Transformer(start=start), "algorithm": algorithm,
+        "batch": Batch(prompts=8, group_size=16, epochs=1, minibatches=2),
+        "optim": Adam(lr=rate, eps=1e-8, max_grad_norm=1.0),
+    }  # fmt: skip
+    return parse(parts)
 
 
 def _rate(env: Any, tabular: bool) -> float:
@@ -115,4 +152,4 @@ def _cartpole_batch(algorithm: Algorithm) -> Batch:
     return Batch(prompts=8, group_size=1, epochs=4, minibatches=4, segment=128, shuffled=shuffled)
 
 
-__all__ = ["CATALOG", "ENVS", "environment", "preset", "preset_for"]
+__all__ = ["CATALOG", "ENVS", "WORDS", "environment", "preset", "preset_for"]
