@@ -92,6 +92,7 @@ def preset_for(algorithm: Algorithm, env: Any, seed: int = 0) -> RunConfig:
     if isinstance(env, Words):
         return _on_words(algorithm, env, seed)
     algorithm = _on_a_toy(algorithm)
+    env = _short_enough(algorithm, env)
     finite = isinstance(env, FiniteEnv)
     tabular = finite or env.shape().states is not None
     batch = _cartpole_batch(algorithm) if not finite else _finite_batch(algorithm)
@@ -111,6 +112,16 @@ def _on_a_toy(algorithm: Algorithm) -> Algorithm:
     if isinstance(algorithm.kl, KlInReward):
         changes["kl"] = algorithm.kl.model_copy(update={"kl_beta": min(algorithm.kl.kl_beta, TOY_BETA)})
     return algorithm.model_copy(update=changes)
+
+
+GROUP_HORIZON = 200
+"""Rows of a group are whole episodes: at CartPole's 500 steps an update takes too long to answer a hand on a slider."""
+
+
+def _short_enough(algorithm: Algorithm, env: Any) -> Any:
+    if isinstance(env, GymEnv) and _grouped(algorithm) and env.horizon > GROUP_HORIZON:
+        return env.model_copy(update={"horizon": GROUP_HORIZON})
+    return env
 
 
 def _on_words(algorithm: Algorithm, env: Words, seed: int) -> RunConfig:

@@ -144,15 +144,31 @@ def _begin(env: GymEnv, plan: Plan, dice: Dice) -> Vector:
     """A fresh vector environment; in episode rows the rows of a group start alike."""
     seeds = [int(s) for s in dice("starts").integers(2**31, size=plan.prompts).repeat(plan.group_size)]
     vector = _make(env, plan.rows)
-    grouped = plan.group_size > 1
-    if grouped and not hasattr(vector, "envs"):
+    obs, _ = vector.reset(seed=seeds if hasattr(vector, "envs") else seeds[0])
+    if plan.group_size > 1 and not hasattr(vector, "envs") and not _is_its_state(vector, obs):
         vector.close()
         vector = _make(env, plan.rows, "sync")
-    obs, _ = vector.reset(seed=seeds if hasattr(vector, "envs") else seeds[0])
-    if grouped:
+        obs, _ = vector.reset(seed=seeds)
+    if plan.group_size > 1:
+        obs = _alike(vector, obs, plan, dice)
+    return Vector(vector, obs, np.zeros(plan.rows, dtype=bool))
+
+
+def _is_its_state(vector: Any, obs: np.ndarray) -> bool:
+    """True for a vectorised environment whose whole state is what it shows, so that writing it sets the start."""
+    state = getattr(vector.unwrapped, "state", None)
+    return isinstance(state, np.ndarray) and state.T.shape == obs.shape and np.array_equal(state.T.astype(obs.dtype), obs)
+
+
+def _alike(vector: Any, obs: np.ndarray, plan: Plan, dice: Dice) -> np.ndarray:
+    """Rows of a group in their first row's state, or, reset alike already, with chance of their own from here on."""
+    if hasattr(vector, "envs"):
         for i, single in enumerate(vector.envs):
             single.unwrapped.np_random = dice("env", i)
-    return Vector(vector, obs, np.zeros(plan.rows, dtype=bool))
+        return obs
+    first = np.arange(plan.rows) // plan.group_size * plan.group_size
+    vector.unwrapped.state = vector.unwrapped.state[:, first]
+    return obs[first]
 
 
 def _copied(env: GymEnv, carry: Vector) -> Vector:
