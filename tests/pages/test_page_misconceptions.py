@@ -4,8 +4,8 @@ import pytest
 
 from rlcore.explore.misconceptions import CARDS, facts
 from tests.pages.opened import opened, words
-from ui.lesson import lesson
 from ui.cards import card_of, cards_about
+from ui.lesson import lesson
 from ui.misconceptions import filled
 
 PARTS = lesson("misconceptions").sections
