@@ -66,8 +66,10 @@ def group(found: Judged, scale: str) -> Plate:
         return d.figure(height=440, barmode="overlay")
 
     flat = " All advantages are 0: this batch teaches nothing." if not found.advantages.any() else ""
+    first = [int(np.flatnonzero(found.group == number)[0]) for number in np.unique(found.group)]
+    of = " and ".join(f"{found.mean[i]:.4g} ± {found.std[i]:.4g}" for i in first)
     told = (
-        f"{len(names)} rewards, {LOOKS[scale][0]}: advantages from {found.advantages.min():+.4f} to "
+        f"{len(names)} rewards, mean ± std {of}. {LOOKS[scale][0]}: advantages from {found.advantages.min():+.4f} to "
         f"{found.advantages.max():+.4f}, their squares add up to {found.square_sum:.4f}.{flat}"
     )
     table = {

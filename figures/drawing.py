@@ -10,16 +10,20 @@ import base64
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from figures.theme import MEANING, Dash, Look, Meaning, Mode
+from figures.theme import CUSTOM, LOOKS, MEANING, Dash, Look, Meaning, Mode
 
 INK: dict[Mode, str] = {"light": "#22262B", "dark": "#E4E7EB"}
 FONT = '"Source Sans", "Source Sans 3", sans-serif'
+SCALE: dict[Mode, tuple[str, str, str]] = {
+    "light": ("#F0E5C8", "#948E78", "#00224E"), "dark": ("#35456C", "#948E77", "#F0E442"),
+}  # fmt: skip
+"""From little to much: few colors, even in lightness, so that the weak fades into the page in either theme."""
 GAP = 0.07  # between panels, as a share of the height
 Values = Sequence[Any] | np.ndarray
 
@@ -250,6 +254,19 @@ def _number(row: int) -> str:
 
 def _other(along: str) -> str:
     return "y" if along == "x" else "x"
+
+
+def dark_of() -> dict[str, str]:
+    """Every color that stands for something on a light page, and what stands for it on a dark one.
+
+    The browser swaps them when the theme changes, so a figure need not be sent again.
+    """
+    pairs = {each.light: each.dark for each in (*LOOKS, CUSTOM)} | {INK["light"]: INK["dark"]}
+    light, dark = asdict(MEANING["light"]), asdict(MEANING["dark"])
+    for name, color in light.items():
+        both = ((color, dark[name]),) if isinstance(color, str) else zip(color, dark[name], strict=True)
+        pairs |= dict(both)
+    return pairs | dict(zip(SCALE["light"], SCALE["dark"], strict=True))
 
 
 def dashed(look: Look, dash: Dash) -> Look:

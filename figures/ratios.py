@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from figures.drawing import Drawing, dashed
+from figures.drawing import SCALE, Drawing, dashed
 from figures.plate import Plate
 from figures.theme import CUSTOM, Mode, look
 
@@ -157,7 +157,7 @@ def weights(found: Mapping[str, Weighed], lengths: tuple[int, int]) -> Plate:
         d = Drawing(mode)
         d.heat(
             np.log10(clear), x=shown + 1, y=rows, title="log₁₀ weight", hover="%{y}<br>token %{x}: weight %{customdata:.3g}",
-            scale=HEAT[mode],
+            scale=[[0, SCALE[mode][0]], [0.5, SCALE[mode][1]], [1, SCALE[mode][2]]],
         )  # fmt: skip
         d.traces[-1] |= {"customdata": z, "xgap": 0, "ygap": 4}
         d.x("token")
@@ -172,10 +172,3 @@ def weights(found: Mapping[str, Weighed], lengths: tuple[int, int]) -> Plate:
         f"all {lengths[1]}": [float(e.of_row[1]) for e in found.values()],
     }  # fmt: skip
     return Plate("token-weights", "What a token weighs", draw, told, table)
-
-
-HEAT: dict[Mode, list[list[object]]] = {
-    "light": [[0.0, "#F0E5C8"], [0.5, "#948E77"], [1.0, "#00224E"]],
-    "dark": [[0.0, "#35456C"], [0.5, "#948E77"], [1.0, "#F0E442"]],
-}
-"""Few colors, even in lightness: weak tokens fade into the page, strong ones stand out, in either theme."""

@@ -6,6 +6,7 @@ import base64
 import csv
 import io
 import json
+import re
 from functools import cache
 from xml.etree import ElementTree
 
@@ -14,7 +15,7 @@ import plotly.graph_objects as go
 import pytest
 
 from figures import advantages, kl, paper, ratios, reuse, surrogate
-from figures.drawing import Drawing, clustered, spec, thinned
+from figures.drawing import Drawing, clustered, dark_of, spec, thinned
 from figures.plate import Plate, csv_text
 from figures.theme import MEANING, Mode, look
 from rlcore.explore import credit, curves, difficulty, estimators, exact, groups, lengths, penalty, recorded, tokens
@@ -109,6 +110,13 @@ def test_both_themes_show_the_same_data(name: str) -> None:
     light, dark = (json.loads(spec(plates()[name].draw(mode)))["data"] for mode in MODES)
     for a, b in zip(light, dark, strict=True):
         assert {k: a.get(k) for k in ("x", "y", "z", "name")} == {k: b.get(k) for k in ("x", "y", "z", "name")}
+
+
+@each_plate
+def test_swapping_colors_turns_the_light_figure_into_the_dark_one(name: str) -> None:
+    table = dark_of()
+    light, dark = (spec(plates()[name].draw(mode)) for mode in MODES)
+    assert re.sub(r"#[0-9A-Fa-f]{6}", lambda found: table.get(found[0], found[0]), light) == dark
 
 
 @each_plate

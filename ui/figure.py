@@ -3,13 +3,14 @@
     figure.show(plate, key="curve")
 
 The figure is drawn by our own component (`static/figure.js`), which redraws in place; `st.plotly_chart` builds the chart
-anew at every change. Exports: SVG and PNG by the chart's own buttons (made by the browser), a publication figure as PDF,
+anew at every change. It is sent in the light theme's colors; the browser swaps them. Exports: SVG and PNG by the chart's own buttons (made by the browser), a publication figure as PDF,
 SVG or PNG (made here by matplotlib, no browser), interactive HTML, and the numbers as CSV.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,35 +18,39 @@ from pathlib import Path
 import streamlit as st
 
 from figures import paper
-from figures.drawing import spec
+from figures.drawing import dark_of, spec
 from figures.plate import Plate, csv_text
-from ui.page import mode
 
 FORMATS = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
 STATIC = Path(__file__).resolve().parent.parent / "static"
 FILES = ("figure.js", "figure/legend.js")
 
 _LOADER = """
+const DARK = __DARK__;
 export default (component) => {
   let leave = null, left = false;
   const url = new URL("app/static/figure.js?v=__VERSION__", document.baseURI);
-  (window.__figureModule ??= import(url)).then((module) => { if (!left) leave = module.mount(component); });
+  (window.__figureModule ??= import(url)).then((module) => { if (!left) leave = module.mount(component, DARK); });
   return () => { left = true; leave?.(); };
 };
 """
 
+
+def _version() -> str:
+    """Changes with the browser files, so that a cached older one is never used."""
+    return hashlib.sha256(b"".join((STATIC / name).read_bytes() for name in FILES)).hexdigest()[:12]
+
+
 _component = st.components.v2.component(
     "surrogate_figure",
-    js=_LOADER.replace(
-        "__VERSION__", hashlib.sha256(b"".join((STATIC / f).read_bytes() for f in FILES)).hexdigest()[:12]
-    ),
+    js=_LOADER.replace("__DARK__", json.dumps(dark_of())).replace("__VERSION__", _version()),
     isolate_styles=False,
 )
 
 
 def show(plate: Plate, *, key: str, caption: bool = True) -> None:
     """Draw a plate; `key` must be unique on the page and stay the same between reruns."""
-    drawn = plate.draw(mode())
+    drawn = plate.draw("light")
     _component(
         key=f"{key}_chart",
         data={"key": key, "name": plate.name, "alt": plate.alt, "height": drawn.layout.height, "spec": spec(drawn)},

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from figures.theme import Mode
 from live import warm
 from ui import controls
 from ui.cards import cards_about
@@ -85,11 +84,6 @@ def engine() -> None:
     """Wait until the engine is imported; the words above it are on the screen meanwhile."""
     with st.spinner("Starting the engine …"):
         warm.wait()
-
-
-def mode() -> Mode:
-    """The page's background, as the browser shows it now."""
-    return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def _refuse_unknown(name: str, known: set[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 
 from figures import ratios as figures
-from rlcore.algorithms import by_key
+from figures.theme import look
 from rlcore.explore import lengths, recorded, tokens
 from rlcore.presets import ENVS
 from rlcore.surrogates import PpoClip
@@ -63,7 +63,7 @@ def _row() -> tokens.Row:
             return tokens.Row(
                 tokens.as_array(typed), tuple(str(i + 1) for i in range(len(typed))), 1.0 if sign == "gain" else -1.0
             )
-        recipe = controls.choice("recipe", "Recipe of the run", RECIPES, shown=lambda key: by_key(key).name)
+        recipe = controls.choice("recipe", "Recipe of the run", RECIPES, shown=lambda key: look(key).label)
         left, middle, right = st.columns(3)
         with left:
             step = controls.whole(
@@ -78,22 +78,27 @@ def _row() -> tokens.Row:
         return tokens.row_of(record, update - 1, row - 1)
 
 
-@st.fragment
 def one_response() -> None:
-    """Token ratios of one response, one of which may be moved, and what each recipe keeps."""
-    bands = _bands()
+    """One response; which one is chosen below, outside the fragment."""
     place = st.container()
     row = _row()
     with place:
-        left, right = st.columns(2)
-        with left:
-            about = controls.counted(1, len(row.log_ratio), "the token that the next slider moves")
-            token = min(controls.whole("token", about, 1, name="token"), len(row.log_ratio))
-        with right:
-            nudge = controls.number("nudge", controls.declared(tokens.Nudge, "nudge"), 0.0, name="of that token")
-        moved = tokens.nudged(row.log_ratio, token - 1, nudge)
-        found = tokens.response(moved, advantage=row.advantage, bands=bands)
-        figure.show(figures.response(found, row.names, bands, chosen=token - 1), key="response")
+        _token_by_token(row)
+
+
+@st.fragment
+def _token_by_token(row: tokens.Row) -> None:
+    """Token ratios, one of which may be moved, and what each recipe keeps."""
+    bands = _bands()
+    left, right = st.columns(2)
+    with left:
+        about = controls.counted(1, len(row.log_ratio), "the token that the next slider moves")
+        token = min(controls.whole("token", about, 1, name="token"), len(row.log_ratio))
+    with right:
+        nudge = controls.number("nudge", controls.declared(tokens.Nudge, "nudge"), 0.0, name="of that token")
+    moved = tokens.nudged(row.log_ratio, token - 1, nudge)
+    found = tokens.response(moved, advantage=row.advantage, bands=bands)
+    figure.show(figures.response(found, row.names, bands, chosen=token - 1), key="response")
 
 
 @st.fragment

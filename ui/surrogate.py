@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from figures import kl as kl_figures
 from figures import reuse as reuse_figures
 from figures import surrogate as figures
-from rlcore.algorithms import by_key
+from figures.theme import look
 from rlcore.config import Batch, EpochKlStop
 from rlcore.explore import curves, estimators, penalty, recorded, reuse
 from rlcore.kl import KlInLoss
@@ -47,8 +46,27 @@ def _band() -> tuple[float, float]:
     return eps_low, eps_high
 
 
-def _band_and_samples() -> tuple[float, float, UpdateTrace, DeltaGenerator]:
-    """ε_low, ε_high, the recorded update that is looked at, and a place for figures above the choice of the run."""
+def _on_a_batch(section: Callable[[tuple[UpdateTrace, ...]], None]) -> Callable[[], None]:
+    """A section about a recorded batch; the choice of the run stands below it and outside its fragment."""
+
+    def whole() -> None:
+        place = st.container()
+        told = refusals.any_of("recipe", "env", "step")
+        with st.expander("Which run the samples come from", icon=":material/movie:", expanded=told):
+            recipe = controls.choice("recipe", "Recipe", RECIPES, shown=lambda key: look(key).label)
+            env = controls.choice("env", "World", tuple(WORLDS), shown=WORLDS.__getitem__)
+            about = controls.counted(0, 30, "training step of the run, from 0")
+            step = controls.whole("step", about, 0, name="training step")
+        record = recorded.recorded(recipe, env, steps=step, epochs=UPDATES)
+        assert record.trace is not None
+        with place:
+            st.fragment(section)(record.trace.updates)
+
+    return whole
+
+
+def _band_and_update(updates: tuple[UpdateTrace, ...]) -> tuple[float, float, UpdateTrace]:
+    """ε_low, ε_high, and which of the updates on the batch is looked at."""
     low, high, third = st.columns(3)
     with low:
         eps_low = _eps_low()
@@ -57,41 +75,26 @@ def _band_and_samples() -> tuple[float, float, UpdateTrace, DeltaGenerator]:
     with third:
         about = controls.counted(1, UPDATES, "which pass over the step's batch; before the first, every ratio is 1")
         update = controls.whole("update", about, UPDATES, name="update on this batch")
-    figures_go_here = st.container()
-    told = refusals.any_of("recipe", "env", "step")
-    with st.expander("Which run the samples come from", icon=":material/movie:", expanded=told):
-        recipe = controls.choice("recipe", "Recipe", RECIPES, shown=lambda key: by_key(key).name)
-        env = controls.choice("env", "World", tuple(WORLDS), shown=WORLDS.__getitem__)
-        step = controls.whole(
-            "step", controls.counted(0, 30, "training step of the run, from 0"), 0, name="training step"
-        )
-    record = recorded.recorded(recipe, env, steps=step, epochs=UPDATES)
-    assert record.trace is not None
-    return eps_low, eps_high, record.trace.updates[update - 1], figures_go_here
+    return eps_low, eps_high, updates[update - 1]
 
 
-@st.fragment
-def objective() -> None:
+@_on_a_batch
+def objective(updates: tuple[UpdateTrace, ...]) -> None:
     """Curves for both signs, with the recorded tokens of each, and one token taken apart."""
-    eps_low, eps_high, update, place = _band_and_samples()
+    eps_low, eps_high, update = _band_and_update(updates)
     found = curves.samples(PpoClip(eps_low=eps_low, eps_high=eps_high), update)
-    with place:
-        chosen = controls.several(
-            "curves", "Compare with", OVERLAYS, default=(), shown=lambda kind: figures.LOOKS[kind][0]
-        )
-        c = 3.0
-        if "dual_clip" in chosen:
-            c = controls.number("dual_clip", controls.declared(DualClip, "c"), 3.0, name="dual clip")
-        slots = _slots(eps_low, eps_high, c)
-        low, high = curves.ratio_window(
-            eps_low=eps_low, eps_high=eps_high, far=1.25 * c if "dual_clip" in chosen else 2.0
-        )
-        grid = curves.ratio_grid(low=low, high=high, kinks=(1 - eps_low, 1 + eps_high, c))
-        drawn = [
-            tuple(curves.curve(slots[name], advantage=advantage, ratio=grid) for advantage in (1.0, -1.0))
-            for name in ("ppo_clip", *chosen)
-        ]
-        figure.show(figures.objective(drawn, found, eps_low=eps_low, eps_high=eps_high), key="curve")
+    chosen = controls.several("curves", "Compare with", OVERLAYS, default=(), shown=lambda kind: figures.LOOKS[kind][0])
+    c = 3.0
+    if "dual_clip" in chosen:
+        c = controls.number("dual_clip", controls.declared(DualClip, "c"), 3.0, name="dual clip")
+    slots = _slots(eps_low, eps_high, c)
+    low, high = curves.ratio_window(eps_low=eps_low, eps_high=eps_high, far=1.25 * c if "dual_clip" in chosen else 2.0)
+    grid = curves.ratio_grid(low=low, high=high, kinks=(1 - eps_low, 1 + eps_high, c))
+    drawn = [
+        tuple(curves.curve(slots[name], advantage=advantage, ratio=grid) for advantage in (1.0, -1.0))
+        for name in ("ppo_clip", *chosen)
+    ]
+    figure.show(figures.objective(drawn, found, eps_low=eps_low, eps_high=eps_high), key="curve")
     _one_token(eps_low, eps_high)
 
 
@@ -136,20 +139,19 @@ def _term_by_term(eps_low: float, eps_high: float) -> None:
     )
 
 
-@st.fragment
-def gradient() -> None:
+@_on_a_batch
+def gradient(updates: tuple[UpdateTrace, ...]) -> None:
     """The plane of ratio and advantage, both counts, and who logs which."""
-    eps_low, eps_high, update, place = _band_and_samples()
+    eps_low, eps_high, update = _band_and_update(updates)
     found = curves.samples(PpoClip(eps_low=eps_low, eps_high=eps_high), update)
-    with place:
-        left, right = st.columns(2)
-        left.metric("Outside the band", f"{found.outside_fraction:.1%}", border=True)
-        left.caption("CleanRL `losses/clipfrac`, SB3 `train/clip_fraction`; here `clip_fraction_outside`")
-        right.metric("Gradient is zero", f"{found.dead_fraction:.1%}", border=True)
-        right.caption(
-            "TRL `clip_ratio/region_mean`, verl `actor/pg_clipfrac`, OpenRLHF `ppo_clip_ratio`; here `clip_fraction`"
-        )
-        figure.show(figures.plane(found, eps_low=eps_low, eps_high=eps_high), key="plane")
+    left, right = st.columns(2)
+    left.metric("Outside the band", f"{found.outside_fraction:.1%}", border=True)
+    left.caption("CleanRL `losses/clipfrac`, SB3 `train/clip_fraction`; here `clip_fraction_outside`")
+    right.metric("Gradient is zero", f"{found.dead_fraction:.1%}", border=True)
+    right.caption(
+        "TRL `clip_ratio/region_mean`, verl `actor/pg_clipfrac`, OpenRLHF `ppo_clip_ratio`; here `clip_fraction`"
+    )
+    figure.show(figures.plane(found, eps_low=eps_low, eps_high=eps_high), key="plane")
 
 
 @st.fragment
@@ -182,32 +184,31 @@ def epochs() -> None:
         figure.show(reuse_figures.compare(fans, eps_low=eps_low, eps_high=eps_high), key="mechanisms_figure")
 
 
-@st.fragment
-def kl() -> None:
+@_on_a_batch
+def kl(updates: tuple[UpdateTrace, ...]) -> None:
     """The slope of one sample under the clip and under each penalty, and what becomes of the recorded tokens."""
-    eps_low, eps_high, update, place = _band_and_samples()
-    with place:
-        left, right = st.columns(2)
-        with left:
-            beta = _beta()
-        with right:
-            sign = controls.choice("sign", "One sample with", ("gain", "loss"), shown=SIGNS.__getitem__)
-        low, high = curves.ratio_window(eps_low=eps_low, eps_high=eps_high, far=3.0)
-        grid = curves.ratio_grid(low=max(low, 0.1), high=high, kinks=(1 - eps_low, 1 + eps_high))
-        names = tuple(penalty.ESTIMATORS)
-        settings = {"kl_beta": beta, "eps_low": eps_low, "eps_high": eps_high}
-        found = penalty.penalty_curves(names, advantage=1.0 if sign == "gain" else -1.0, ratio=grid, **settings)
-        figure.show(kl_figures.penalty(found, **settings), key="penalty")
-        st.markdown("**The recorded tokens** (those with A ≠ 0) at their ratios of this update:")
-        counted = penalty.judged(names, update, **settings)
-        labels = [reuse_figures.LOOKS[name][0] for name in counted]
-        columns = {"pushed on": "pushed", "gradient zero": "silent", "pulled back": "pulled"}
-        table = {label: [getattr(each, field) for each in counted.values()] for label, field in columns.items()}
-        st.table({"mechanism": labels, **table}, hide_index=True)
-        st.caption(
-            "k1 asks the same of every sampled token, whatever its ratio: minus β. Averaged over what the policy samples, that "
-            "moves nothing."
-        )
+    eps_low, eps_high, update = _band_and_update(updates)
+    left, right = st.columns(2)
+    with left:
+        beta = _beta()
+    with right:
+        sign = controls.choice("sign", "One sample with", ("gain", "loss"), shown=SIGNS.__getitem__)
+    low, high = curves.ratio_window(eps_low=eps_low, eps_high=eps_high, far=3.0)
+    grid = curves.ratio_grid(low=max(low, 0.1), high=high, kinks=(1 - eps_low, 1 + eps_high))
+    names = tuple(penalty.ESTIMATORS)
+    settings = {"kl_beta": beta, "eps_low": eps_low, "eps_high": eps_high}
+    found = penalty.penalty_curves(names, advantage=1.0 if sign == "gain" else -1.0, ratio=grid, **settings)
+    figure.show(kl_figures.penalty(found, **settings), key="penalty")
+    st.markdown("**The recorded tokens** (those with A ≠ 0) at their ratios of this update:")
+    counted = penalty.judged(names, update, **settings)
+    labels = [reuse_figures.LOOKS[name][0] for name in counted]
+    columns = {"pushed on": "pushed", "gradient zero": "silent", "pulled back": "pulled"}
+    table = {label: [getattr(each, field) for each in counted.values()] for label, field in columns.items()}
+    st.table({"mechanism": labels, **table}, hide_index=True)
+    st.caption(
+        "k1 asks the same of every sampled token, whatever its ratio: minus β. Averaged over what the policy samples, that "
+        "moves nothing."
+    )
 
 
 @st.fragment

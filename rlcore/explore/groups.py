@@ -13,6 +13,7 @@ import torch
 
 from rlcore.advantages import GroupRelative, LeaveOneOut, Whiten
 from rlcore.explore.setting import Setting
+from rlcore.groups import exact_mean_std
 from rlcore.knobs import knob
 from rlcore.records import Array, freeze
 
@@ -63,10 +64,12 @@ CONVENTIONS: Mapping[str, Convention] = {
 
 @dataclass(frozen=True)
 class Judged:
-    """Scores [B] in groups [B] as an estimator sees them; mean, std (ddof 1) and flat are of each row's group."""
+    """Scores [B] in groups [B] as an estimator sees them; mean and std (divisor G - 1) are each row's group's."""
 
     score: Array
     group: Array
+    mean: Array
+    std: Array
     baseline: Array
     scale: Array
     advantages: Array
@@ -90,7 +93,8 @@ def judged(outcome: Outcome, groups: Groups, *, whiten: Whiten | None = None, pr
     if whiten is not None:
         rows = advantages.unsqueeze(-1)
         advantages = whiten(rows, torch.ones_like(rows, dtype=torch.bool)).squeeze(-1)
-    return Judged(*(freeze(x) for x in (score, ids, baseline, scale, advantages)))
+    mean, std = exact_mean_std(score.double(), ids, ddof=1)
+    return Judged(*(freeze(x) for x in (score, ids, mean, std, baseline, scale, advantages)))
 
 
 def by_convention(groups: Groups) -> dict[str, Judged]:

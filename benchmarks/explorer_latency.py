@@ -1,0 +1,78 @@
+"""How long a slider of the explaining pages takes until its effect is drawn, in a real browser.
+
+    python -m benchmarks.explorer_latency [--url http://localhost:8501] [--presses 40]
+
+Without --url it serves the app itself. Each measurement is taken inside the page: from the key that moves the slider to
+the first chart drawn after it, one key at a time. The machine's load is reported, since nothing else should be running.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from typing import Annotated
+
+import numpy as np
+import typer
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks.live_latency import _served
+
+SLIDERS = (
+    ("surrogate", "eps_high"), ("surrogate?show=gradient", "eps_high"), ("surrogate?show=epochs", "lr"),
+    ("surrogate?show=kl", "kl_beta"), ("surrogate?show=bench", "distance"), ("advantages", "shift"),
+    ("advantages?show=dead", "p"), ("advantages?show=difficulty", "group_size"), ("advantages?show=exact", "group_size"),
+    ("advantages?show=gae", "lam"), ("ratios", "nudge"), ("ratios?show=sequence", "each"), ("ratios?show=band", "sd"),
+    ("ratios?show=weights", "length"),
+)  # fmt: skip
+DRAWN = "[...document.querySelectorAll('.surrogate-figure')].map((f) => Number(f.dataset.drawn ?? 0))"
+
+
+def main(
+    url: Annotated[str, typer.Option(help="an app that is being served already")] = "",
+    presses: Annotated[int, typer.Option(help="keys per slider")] = 40,
+) -> None:
+    """Print one JSON object: p50 and p95 in milliseconds by page and slider."""
+    with _served(url) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium") or shutil.which("google-chrome"), args=["--no-sandbox"]
+        )
+        found: dict[str, object] = {"load_average": os.getloadavg()[0]}
+        for path, key in SLIDERS:
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            found[f"{path} {key}"] = _measured(page, f"{address}/{path}", key, presses)
+            page.close()
+        browser.close()
+        print(json.dumps(found | {"load_average_after": os.getloadavg()[0]}, indent=2))
+
+
+def _measured(page: Page, url: str, key: str, presses: int) -> dict[str, float]:
+    page.goto(url)
+    page.wait_for_function(f"() => {{ const d = {DRAWN}; return d.length && d.every((n) => n > 0) }}", timeout=120_000)
+    slider = page.locator(f".st-key-{key}_pair input[type=range]").first
+    slider.focus()
+    taken = []
+    for press in range(presses + 3):
+        page.wait_for_timeout(300)
+        page.evaluate(
+            f"""() => {{
+              const sum = () => {DRAWN}.reduce((a, b) => a + b, 0), start = sum();
+              window.__took = null;
+              addEventListener("keydown", () => {{
+                const pressed = performance.now();
+                const look = () => (sum() > start ? requestAnimationFrame(() => (window.__took = performance.now() - pressed))
+                                                  : setTimeout(look, 2));
+                look();
+              }}, {{ once: true, capture: true }});
+            }}"""
+        )
+        page.keyboard.press("ArrowLeft" if press % 2 else "ArrowRight")
+        page.wait_for_function("() => window.__took !== null", timeout=60_000)
+        taken.append(page.evaluate("() => window.__took"))
+    kept = np.array(taken[3:])  # the first few also warm caches
+    return {"p50": round(float(np.percentile(kept, 50))), "p95": round(float(np.percentile(kept, 95)))}
+
+
+if __name__ == "__main__":
+    typer.run(main)
