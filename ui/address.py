@@ -16,7 +16,7 @@ NONE = "-"
 
 def read(key: str, options: Sequence[str], default: Sequence[str], *, many: bool = False) -> None:
     """Before the control is made: its first value from the address; what is not an option is refused and told."""
-    if key in st.session_state:
+    if _still_fits(st.session_state.get(key), options, many):
         return
     asked = [name for text in st.query_params.get_all(key) for name in text.split(",") if name and name != NONE]
     wrong = [name for name in asked if name not in options]
@@ -28,9 +28,17 @@ def read(key: str, options: Sequence[str], default: Sequence[str], *, many: bool
     st.session_state[key] = first if many else first[0]
 
 
+def _still_fits(held: object, options: Sequence[str], many: bool) -> bool:
+    """True where this session already holds a choice of this control; another page may use the key for other options."""
+    if many:
+        return isinstance(held, list) and set(held) <= set(options)
+    return held in options
+
+
 def write(key: str, chosen: Sequence[str], default: Sequence[str]) -> None:
     """After the control: put what was chosen into the address, or nothing where it is the default."""
     if list(chosen) == list(default):
-        st.query_params.pop(key, None)
+        if key in st.query_params:
+            del st.query_params[key]
     elif st.query_params.get(key) != (text := ",".join(chosen) or NONE):
         st.query_params[key] = text

@@ -19,7 +19,7 @@ from ui import controls
 from ui.cards import cards_about
 from ui.lesson import Lesson, Section, lesson
 from ui.pages import ROOT
-from ui.refusals import REFUSED
+from ui.refusals import REFUSED, forget_all
 
 SHOW = "show"
 
@@ -31,6 +31,9 @@ def head(name: str, *, settings: Iterable[str] = ()) -> Lesson:
     settings  names of the page's own query parameters
     """
     words = lesson(name)
+    if st.session_state.get("page_shown") != name:
+        forget_all()
+        st.session_state["page_shown"] = name
     st.title(words.title)
     st.markdown(f"**Try first.** {words.try_first}  \n**Notice.** {words.notice}")
     if words.terms:

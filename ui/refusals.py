@@ -22,6 +22,12 @@ def forget(key: str) -> None:
     st.session_state.pop(f"refused_{key}", None)
 
 
+def forget_all() -> None:
+    """Another page is shown: its controls share names with the last one's, but neither refusals nor last good values."""
+    for key in [k for k in st.session_state if str(k).startswith(("refused_", "last_"))]:
+        del st.session_state[key]
+
+
 def tell_refusal(key: str, message: str = "") -> None:
     """Show `message`, or else what was noted earlier, under the control just made."""
     found = message or st.session_state.get(f"refused_{key}", "")
