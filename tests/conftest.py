@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
 # Before anybody imports torch, and inherited by every process a test starts: these tensors gain nothing from a second
 # thread, and sums split over threads round differently.
@@ -60,12 +60,30 @@ def chromium_path() -> str:
 
 
 @pytest.fixture(scope="session")
-def browser(chromium_path: str) -> Iterator[Browser]:
-    """One headless browser for all tests; open a new context or page in each. It calls nobody in the background."""
-    arguments = ["--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        arguments.append("--no-sandbox")  # Chromium refuses to start as root with it
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium_path, args=arguments)
-        yield launched
-        launched.close()
+def launched(playwright: Playwright) -> Iterator[list[Browser]]:
+    """The browsers started so far, the one in use last."""
+    browsers: list[Browser] = []
+    yield browsers
+    for each in browsers:
+        each.close()
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    """Playwright itself, once."""
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture
+def browser(playwright: Playwright, chromium_path: str, launched: list[Browser]) -> Browser:
+    """The headless browser; open a new context or page in each test. It calls nobody in the background.
+
+    All tests share one. Should it crash, that fails the test it crashed in, and the next test gets a new one.
+    """
+    if not launched or not launched[-1].is_connected():
+        arguments = ["--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            arguments.append("--no-sandbox")  # Chromium refuses to start as root with it
+        launched.append(playwright.chromium.launch(executable_path=chromium_path, args=arguments))
+    return launched[-1]
