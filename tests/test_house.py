@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # each other. A name stands for a file or for a whole subpackage, whose files may import one another.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("masked", "rng", "knobs", "rollout"),
-    ("groups", "ratios", "aggregation", "gates", "critic"),
+    ("groups", "ratios", "aggregation", "gates", "critic", "evidence"),
     ("advantages", "surrogates", "kl", "correction", "shaping"),
     ("algorithm",),
     ("algorithms", "oracles", "policies", "optim", "metrics", "glossary"),
