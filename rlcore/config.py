@@ -182,8 +182,16 @@ def knobs(config: RunConfig) -> dict[Path, tuple[Knob, Any]]:
 
 
 def needs_new_run(old: RunConfig, new: RunConfig) -> tuple[str, ...]:
-    """Names of the parts that differ and cannot change while a run goes on: seed, env, policy."""
-    return tuple(part for part in ("seed", "env", "policy") if getattr(old, part) != getattr(new, part))
+    """Names of the parts that differ and cannot change while a run goes on: seed, policy, env.
+
+    A finite environment may change as long as its states and actions stay what they are: a wall painted, an arm's pay.
+    """
+    differ = [part for part in ("seed", "env", "policy") if getattr(old, part) != getattr(new, part)]
+    return tuple(part for part in differ if part != "env" or not _same_places(old.env, new.env))
+
+
+def _same_places(old: Any, new: Any) -> bool:
+    return isinstance(old, FiniteEnv) and isinstance(new, FiniteEnv) and old.keeps_going_as(new)
 
 
 def _put(tree: dict[str, Any], path: Path, value: Any) -> None:

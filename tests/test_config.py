@@ -211,7 +211,10 @@ def test_beta_can_be_set_where_there_is_no_kl_yet() -> None:
 def test_what_cannot_change_in_a_run_is_told() -> None:
     config = preset("grpo", "gridworld")
     assert needs_new_run(config, config.with_settings({"lr": 1.0, "group_size": 2, "kl_beta": 1.0})) == ()
-    assert needs_new_run(config, config.with_settings({"seed": 1, "env.wind": 0.1, "policy": {"kind": "mlp"}})) == ("seed", "env", "policy")
+    assert needs_new_run(config, config.with_settings({"env.wind": 0.1, "layout": "\n".join(["S....G"] * 6)})) == ()
+    other = {"seed": 1, "env.horizon": 8, "policy": {"kind": "mlp"}}
+    assert needs_new_run(config, config.with_settings(other)) == ("seed", "env", "policy")
+    assert needs_new_run(config, config.with_settings({"layout": "S....-....G"})) == ("env",)
 
 
 # ---------------------------------------------------------------- sizes

@@ -196,7 +196,7 @@ def test_slices_change_nothing_before_they_are_exhausted() -> None:
     assert metrics(run.advance()) == metrics(grown(SMALL["CartPole segments"], 3).nodes[-1].record)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("changes", [{"seed": 4}, {"env.noise": 0.5}, {"policy": {"kind": "mlp"}}])
+@pytest.mark.parametrize("changes", [{"seed": 4}, {"env.means": (1.0, 2.0)}, {"policy": {"kind": "mlp"}}])
 def test_what_needs_a_new_run_is_refused(changes: dict[str, object]) -> None:
     run = grown(SMALL["bandit"], 1)
     name = next(iter(changes)).split(".")[0]

@@ -20,7 +20,7 @@ class Bandit(FiniteEnv):
     means: tuple[Mean, ...] = Field(
         (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), min_length=2, max_length=64, description="mean reward per arm"
     )
-    noise: float = knob(0.1, "σ", 0, 1e3, "standard deviation of an arm's reward", suggested=(0, 5), live=False)
+    noise: float = knob(0.1, "σ", 0, 1e3, "standard deviation of an arm's reward", suggested=(0, 5))
 
     def mdp(self) -> Mdp:
         return _one_step(np.array([self.means]), self.noise)
@@ -34,7 +34,7 @@ class ContextualBandit(FiniteEnv):
         ((1.0, 0.0, 0.5), (0.0, 1.0, 0.5), (0.5, 0.0, 1.0), (0.2, 0.8, 0.0)),
         min_length=1, max_length=64, description="mean reward per context and arm",
     )  # fmt: skip
-    noise: float = knob(0.1, "σ", 0, 1e3, "standard deviation of an arm's reward", suggested=(0, 5), live=False)
+    noise: float = knob(0.1, "σ", 0, 1e3, "standard deviation of an arm's reward", suggested=(0, 5))
 
     @model_validator(mode="after")
     def _rectangular(self) -> ContextualBandit:

@@ -71,6 +71,13 @@ class FiniteEnv(Value):
         mdp = tables(self)
         return Shape(states=mdp.states, actions=mdp.actions)
 
+    def keeps_going_as(self, other: FiniteEnv) -> bool:
+        """Whether a run on this environment can go on with `other` from its next step: same kind, states and actions.
+
+        A row that stands on a cell which became a wall walks out of it.
+        """
+        return type(self) is type(other) and self.shape() == other.shape()
+
     def collect(
         self, policy: ActorCritic, params: Params, params_ref: Params, plan: Plan, carry: Carry, dice: Dice
     ) -> Collected:
