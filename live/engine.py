@@ -10,6 +10,7 @@ from typing import Any
 
 from live import menu
 from live.contract import Request, Setting, Step
+from live.heldout import heldout
 from live.pictures import samples, world
 from rlcore.algorithms import recognise
 from rlcore.config import RunConfig
@@ -64,7 +65,8 @@ class LabTraining:
 
     def advance(self, config: RunConfig, *, traced: bool) -> Step:
         record = yield from self._timeline.advance_slices(config, trace=traced)
-        return record.step + 1, record.metrics
+        measured = yield from heldout(self._timeline.config, self._timeline.state())
+        return record.step + 1, {**record.metrics, **measured}
 
     def scene(self, config: RunConfig) -> dict[str, Any]:
         record, state = self._record(), self._timeline.state()

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from live.replies import words
 from rlcore.config import RunConfig
 from rlcore.envs import GymEnv
 from rlcore.envs.picture import picture
-from rlcore.policies.transformer import Transformer
 from rlcore.ratios import TokenRatio
 from rlcore.records import StepRecord, StepTrace, UpdateTrace
 from rlcore.state import TrainState, has_critic
 from rlcore.surrogates import Cispo, DualClip, Gmpo, PpoClip, TwoSidedClip
+from rlcore.words.env import Words
 
 MAX_SAMPLES = 400
 FREE, OUTSIDE, DEAD_LOW, DEAD_HIGH, DEAD_DUAL = range(5)
@@ -27,8 +28,8 @@ def world(config: RunConfig, state: TrainState, record: StepRecord | None) -> di
     """The world as `rlcore.envs.picture` tells it; a CartPole is told by the episode it just played."""
     if isinstance(config.env, GymEnv) and config.env.id.startswith("CartPole"):
         return cartpole(record)
-    if isinstance(config.policy, Transformer):
-        return {"kind": "other", "name": config.env.kind}
+    if isinstance(config.env, Words):
+        return words(config, record)
     visits = None if record is None else record.visits
     seen = picture(config.env, config.policy, state.params, visits, critic=has_critic(state))
     return {name: _rounded(value, 4) for name, value in seen.items()}

@@ -21,7 +21,8 @@ RECIPES = {look.recipe: look.label for look in LOOKS}
 FIRST = ("ppo", "grpo", "gspo")
 WORLDS = {
     "bandit": "Bandit", "gridworld": "Gridworld", "CartPole-v1": "CartPole", "contextual": "Contextual bandit",
-    "corridor": "Noisy corridor",
+    "corridor": "Noisy corridor", "addition": "Words: addition", "sorting": "Words: sorting",
+    "brackets": "Words: brackets", "sentences": "Words: sentences",
 }  # fmt: skip
 MAX_SEED = 2**32 - 1
 OWN = ("recipe", "env", "seed", "run")

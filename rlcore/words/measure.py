@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from math import comb
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from rlcore.policies.parameters import Params
 from rlcore.policies.transformer import Transformer
-from rlcore.words.sample import Replies, by_uniforms, greedy, reply
+from rlcore.words.sample import Replies, by_uniforms, greedy, reply_slices
 from rlcore.words.task import Split, Task, terms
 from rlcore.words.vocabulary import EOS
 
@@ -49,10 +50,28 @@ def accuracy(
     prompts: int = 128, samples: int = 4,
 ) -> Accuracy:  # fmt: skip
     """Measure on the first `prompts` of a split, `samples` replies each. The same dice give the same numbers."""
+    pieces = accuracy_slices(policy, params, task, dice=dice, split=split, prompts=prompts, samples=samples)
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as done:
+            found: Accuracy = done.value
+            return found
+
+
+def accuracy_slices(
+    policy: Transformer, params: Params, task: Task, *, dice: np.random.Generator, split: Split = "heldout",
+    prompts: int = 128, samples: int = 4,
+) -> Generator[None, None, Accuracy]:  # fmt: skip
+    """`accuracy`, cut after every token of every reply."""
     asked = task.prompts(split).ids[:prompts]
     uniforms = torch.from_numpy(dice.random((len(asked) * samples, task.max_length), dtype=np.float32))
-    drawn = reply(policy, params, asked, group_size=samples, max_length=task.max_length, choose=by_uniforms(uniforms))
-    best = reply(policy, params, asked, group_size=1, max_length=task.max_length, choose=greedy)
+    drawn = yield from reply_slices(
+        policy, params, asked, group_size=samples, max_length=task.max_length, choose=by_uniforms(uniforms)
+    )
+    yield
+    best = yield from reply_slices(policy, params, asked, group_size=1, max_length=task.max_length, choose=greedy)
+    yield
     right = _exact(task, asked.repeat_interleave(samples, 0), drawn).view(-1, samples)
     count = right.sum(-1).int().tolist()
     ks = [k for k in (1, 2, 4, 8, 16, 32, 64) if k <= samples]

@@ -5,7 +5,7 @@ Randomness comes in as uniforms, so the same dice can be thrown under another po
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import torch
@@ -43,12 +43,28 @@ def greedy(head: Categorical, t: int) -> Tensor:
     return head.logp.argmax(-1)
 
 
-@torch.no_grad()
 def reply(
     policy: Transformer, params: Params, prompts: Tensor, *, group_size: int, max_length: int, choose: Choose,
     temperature: float = 1.0,
 ) -> Replies:  # fmt: skip
     """`group_size` replies to each prompt [N, P], rows of a prompt together, cut after `max_length` tokens."""
+    pieces = reply_slices(
+        policy, params, prompts, group_size=group_size, max_length=max_length, choose=choose, temperature=temperature
+    )
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as done:
+            said: Replies = done.value
+            return said
+
+
+@torch.no_grad()
+def reply_slices(
+    policy: Transformer, params: Params, prompts: Tensor, *, group_size: int, max_length: int, choose: Choose,
+    temperature: float = 1.0,
+) -> Generator[None, None, Replies]:  # fmt: skip
+    """`reply`, cut after every token, so that a thread that does this can look after others in between."""
     rows = torch.arange(len(prompts)).repeat_interleave(group_size)
     cache = policy.cache(len(prompts), prompts.shape[1] + max_length - 1)
     hidden = policy.extend(params, prompts, cache)[0][:, -1].index_select(0, rows)
@@ -63,5 +79,6 @@ def reply(
         alive = alive & (token != EOS)
         if t + 1 == max_length or not alive.any():
             break
+        yield
         hidden = policy.extend(params, token.unsqueeze(1), cache)[0][:, 0]
     return Replies(*(torch.stack(column, 1) for column in zip(*kept, strict=True)))

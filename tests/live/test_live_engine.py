@@ -10,7 +10,7 @@ from live.run import LiveRun
 from rlcore.algorithms import CATALOG
 from rlcore.config import find_setting
 from rlcore.knobs import SettingError
-from rlcore.presets import ENVS, preset
+from rlcore.presets import ENVS, WORDS, preset
 from rlcore.timeline import Timeline
 from tests.live.fake import Watcher
 from ui import state
@@ -29,7 +29,7 @@ def _advance(training, config, *, traced=False):
 
 def test_the_pages_know_the_engines_recipes_and_worlds_without_importing_it():
     assert {r.key: r.name for r in CATALOG} == state.RECIPES
-    assert set(state.WORLDS) == set(ENVS)
+    assert set(state.WORLDS) == {*ENVS, *WORDS}
 
 
 @pytest.mark.parametrize("env", WORLDS)
