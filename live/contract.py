@@ -21,6 +21,17 @@ class Request:
     settings: tuple[tuple[str, Setting], ...] = ()
 
 
+@dataclass(frozen=True)
+class Opened:
+    """One training step, ready to be made once more: `rlcore.engine.step(state, config, trace=True)` gives its record,
+    bit-equal to what the run saw. `state` is the one BEFORE the step; both are the engine's values.
+    """
+
+    state: Any
+    config: Any
+    label: str
+
+
 class Training(Protocol):
     """The engine's side of a run. `config` is an immutable value whose type only the engine knows.
 
@@ -28,6 +39,7 @@ class Training(Protocol):
     propose  the config with other values; raises SettingError and changes nothing where one is refused
     advance  one step; nothing has happened before it is exhausted
     scene    the world and the samples of the last step, ready for JSON
+    opened   the step that led to a node (default: the newest). Raises SettingError where there is none
     """
 
     config: Any
@@ -40,6 +52,7 @@ class Training(Protocol):
     def advance(self, config: Any, *, traced: bool) -> Step: ...
     def scene(self, config: Any) -> dict[str, Any]: ...
     def restart(self, config: Any) -> None: ...
+    def opened(self, node: int | None) -> Opened: ...
 
 
 class Viewer(Protocol):

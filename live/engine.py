@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from live import menu
-from live.contract import Request, Setting, Step
+from live.contract import Opened, Request, Setting, Step
 from live.heldout import heldout
 from live.pictures import samples, world
 from rlcore.algorithms import recognise
 from rlcore.config import RunConfig
+from rlcore.knobs import SettingError
 from rlcore.presets import preset
 from rlcore.records import StepRecord
 from rlcore.surrogates import Cispo, DualClip, Gmpo, PpoClip, TwoSidedClip
@@ -71,10 +72,20 @@ class LabTraining:
     def scene(self, config: RunConfig) -> dict[str, Any]:
         record, state = self._record(), self._timeline.state()
         seen = None if record is None or record.trace is None else samples(record.config, record.trace)
-        return {"step": state.step, "world": world(config, state, record), "samples": seen}
+        return {"step": state.step, "node": self._timeline.head.id, "world": world(config, state, record), "samples": seen}
 
     def restart(self, config: RunConfig) -> None:
         self.config, self._timeline = config, Timeline(config)
+
+    def opened(self, node: int | None) -> Opened:
+        """The step that led to a node. Safe beside the worker: it only reads, and recomputes in the caller's thread."""
+        timeline = self._timeline
+        at = timeline.head if node is None else timeline.node(node)
+        if at.parent is None:
+            raise SettingError(f"node: no step led to node {at.id}; open one from 1 on, once the run has made it")
+        name, request = recognise(at.config.algorithm), self.request
+        label = f"{name} on {request.env}, seed {at.config.seed}: step {at.step} of the run"
+        return Opened(timeline.state(at.parent), at.config, label)
 
     def _menu_of(self, config: RunConfig) -> menu.Menu:
         if not self._menu.fits(config):

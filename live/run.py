@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from live.changes import Changes
-from live.contract import Request, Setting, Start, Step, Training, Viewer
+from live.contract import Opened, Request, Setting, Start, Step, Training, Viewer
 from live.frames import Frame
 from live.history import History
 from live.schedule import Schedule
@@ -187,6 +187,16 @@ class LiveRun:
         """The live settings a run of this recipe begins with; empty while starting."""
         with self._lock:
             return {} if self._training is None else dict(self._training.preset)
+
+    def opened(self, node: int | None = None) -> Opened:
+        """A step of this run, to be looked at elsewhere: by node, or the newest. Raises SettingError without one.
+
+        An old state is recomputed in the caller's thread; the worker goes on meanwhile.
+        """
+        training = self._training
+        if training is None:
+            raise SettingError(f"run: it is {self.state}, so there is no step to open")
+        return training.opened(node)
 
     def hello(self) -> dict[str, Any]:
         """What a page needs before the first frame: columns, knobs, and what is being trained."""

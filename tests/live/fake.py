@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from live.contract import Request, Setting, Step
+from live.contract import Opened, Request, Setting, Step
 from rlcore.knobs import SettingError
 
 
@@ -54,6 +54,9 @@ class FakeTraining:
 
     def scene(self, config: FakeConfig) -> dict[str, Any]:
         return {"step": self.step, "world": None, "samples": None}
+
+    def opened(self, node: int | None) -> Opened:
+        return Opened(self.step, self.config, "a fake step")
 
     def restart(self, config: FakeConfig) -> None:
         self.step = 0

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from live import engine, pictures
@@ -9,6 +10,7 @@ from live.contract import Request
 from live.run import LiveRun
 from rlcore.algorithms import CATALOG
 from rlcore.config import find_setting
+from rlcore.engine import step as rlcore_step
 from rlcore.knobs import SettingError
 from rlcore.presets import ENVS, WORDS, preset
 from rlcore.timeline import Timeline
@@ -147,3 +149,21 @@ def test_settings_of_an_address_are_checked_by_the_engine():
     assert "must be a number" in engine.refusal(request, "eps_high", "lots")
     assert "got -3" in engine.refusal(request, "eps_high", "-3")
     assert "inf" in engine.refusal(request, "lr", "inf")
+
+
+def test_an_opened_step_gives_its_record_again_bit_equal():
+    run = LiveRun(Request("grpo", "gridworld", 5), engine.start, rate=1000.0)
+    run.watch(Watcher())
+    run.hold()
+    while run.history.total < 14:
+        run.quantum()
+    rows = {row[0]: dict(zip(run.history.columns, row, strict=True)) for row in run.history.since(0).tolist()}
+    for node in (1, 9, 14):
+        opened = run.opened(node)
+        assert opened.state.step == node - 1 and f"step {node}" in opened.label
+        _, record = rlcore_step(opened.state, opened.config, trace=True)
+        assert np.float32(record.metrics["loss"]) == np.float32(rows[node]["loss"]) and record.trace.updates
+    assert run.opened().state.step == run.history.total - 1
+    for node in (0, 999, -1):
+        with pytest.raises(SettingError, match="node"):
+            run.opened(node)
