@@ -15,6 +15,10 @@ SURE = (
     "Press **Reset** and watch the bars race for the best arm. Notice *entropy* and *clip fraction* fall together: once "
     "the policy is sure, its ratios stay close to 1 and there is next to nothing left to clip."
 )
+WORDS = (
+    "Watch *sampled* accuracy climb towards *greedy*: on addition reward mostly sharpens what the start can do already; on "
+    "brackets *greedy* rises too. Then point at a token below for its numbers, and turn **lr** up tenfold to see it all lost."
+)
 
 
 def choose(request: Request) -> None:
@@ -61,6 +65,7 @@ except ServerFull as full:
 if refused:
     st.warning("Not taken from the address:\n\n" + "\n\n".join(f"- {problem}" for problem in refused))
 choose(run.request)
-st.markdown(SURE if run.request.env == "bandit" else BAND)
+is_words = state.WORLDS[run.request.env].startswith("Words")
+st.markdown(WORDS if is_words else SURE if run.request.env == "bandit" else BAND)
 write_url()
 live_panel([run], key="lab", on_settled=write_url)

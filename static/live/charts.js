@@ -34,7 +34,7 @@ export class Chart {
         label: runs.length > 1 ? look.label : series.label,
         sign: runs.length > 1 ? SIGNS[look.marker] : "",
         color: look.color,
-        dash: series.dashed ? [3, 4] : look.dash,
+        dash: series.dash ?? (series.dashed ? [3, 4] : look.dash),
       }));
     });
   }

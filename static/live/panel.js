@@ -7,6 +7,7 @@ import { el, holdWords, mark, readTheme, reducedMotion, releaseWords, say, short
 import { Scatter } from "./scatter.js";
 import { Store } from "./store.js";
 import { Tables } from "./tables.js";
+import { Replies } from "./words.js";
 import { World } from "./world.js";
 
 const CALM = 1000; // ms between repaints where motion is to be reduced
@@ -53,6 +54,7 @@ export class Panel {
     for (const run of this.runs) run.world = new World(this, run);
     this.scatter = home ? null : new Scatter(this);
     this.charts = (home ? CHARTS.slice(0, 1) : CHARTS).map((spec) => new Chart(spec, this));
+    this.replies = home ? null : new Replies(this);
     this.tables = new Tables(this);
     this.alert = el("p", { class: "lv-alert", role: "alert", hidden: true });
     this.said = el("p", { class: "lv-said", "aria-live": "polite" });
@@ -62,7 +64,7 @@ export class Panel {
       el("div", { class: home ? "lv-home" : "lv-lab" },
         el("div", { class: "lv-worlds" }, ...this.runs.map((run) => run.world.root), this.scatter?.root),
         el("div", { class: "lv-charts" }, ...this.charts.map((chart) => chart.root), more)),
-      ...(home ? [this.runs[0].world.caption] : []),
+      ...(home ? [this.runs[0].world.caption] : [this.replies.root]),
       this.said, this.tables.root,
     );
     this.soon("charts", "scene", "rest");
@@ -243,6 +245,7 @@ export class Panel {
       if (run.world.animated) setTimeout(() => this.soon("scene"), 20);
     }
     if (this.scatter?.sheet.sight.seen) this.scatter.draw(this.runs[0].store);
+    this.replies?.draw();
   }
 
   drawRest() {

@@ -1,6 +1,7 @@
 // The world under the policy of the moment: arms, grid or pole, and the same as a sentence and a table.
 
 import { el, mark, reducedMotion, say, Sheet, short } from "./dom.js";
+import { distributions, repliesTable } from "./words.js";
 
 const MOVES = [["up", 0, -1, "↑"], ["right", 1, 0, "→"], ["down", 0, 1, "↓"], ["left", -1, 0, "←"]];
 
@@ -39,12 +40,15 @@ export class World {
       const rows = world.probs.map((p, s) => [Math.floor(s / world.width) + 1, (s % world.width) + 1, ...p.map(short), world.visits?.[s] ?? 0]);
       return { head: ["row", "column", ...MOVES.map(([name]) => name), "visits"], rows: rows.filter((_, s) => !world.walls.includes(s)) };
     }
+    if (world?.kind === "words") return repliesTable(world);
     if (world?.kind === "cartpole") return { head: ["row", "return"], rows: world.returns.map((r, i) => [i + 1, short(r)]) };
     return { head: [], rows: [] };
   }
 }
 
 const PAINTERS = {
+  words: distributions,
+
   bandit({ g, width, height }, { probs, means }) {
     const { theme } = this.panel;
     const color = theme.look(this.run.recipe).color;
