@@ -25,7 +25,7 @@ from rlcore.envs import Plan
 from rlcore.envs.protocol import Carry, Dice, Env
 from rlcore.kl import NoKl
 from rlcore.metrics import rollout_metrics
-from rlcore.records import StepRecord
+from rlcore.records import StepRecord, UpdateTrace
 from rlcore.rng import generator
 from rlcore.rollout import Rollout
 from rlcore.state import (
@@ -52,7 +52,7 @@ def step(state: TrainState, config: RunConfig, *, trace: bool = False) -> tuple[
     return finished(step_slices(state, config, trace=trace))
 
 
-def finished(slices: Generator[None, None, Result]) -> Result:
+def finished(slices: Generator[object, None, Result]) -> Result:
     """Run a generator to its end; its return value."""
     while True:
         try:
@@ -71,10 +71,14 @@ def train(
         yield state, record
 
 
+Made = Prepared | UpdateTrace | None
+"""What a slice of a step made: first the prepared batch, then an update, which is None without a trace."""
+
+
 def step_slices(
     state: TrainState, config: RunConfig, *, trace: bool = False
-) -> Generator[None, None, tuple[TrainState, StepRecord]]:
-    """`step`, cut at optimiser steps: a generator that yields after the rollout and after each update.
+) -> Generator[Made, None, tuple[TrainState, StepRecord]]:
+    """`step`, cut at optimiser steps: a generator that yields what was made, after the rollout and after each update.
 
     Its return value is step's. A shared worker advances several runs in turn with it; abandoning it loses nothing.
     """
@@ -83,12 +87,12 @@ def step_slices(
         began = time.perf_counter()
         try:
             with one_thread():
-                next(slices)
+                made = next(slices)
         except StopIteration as end:
             after, record = end.value
             return after, replace(record, seconds=seconds + time.perf_counter() - began)
         seconds += time.perf_counter() - began
-        yield
+        yield made
 
 
 @contextmanager
@@ -107,7 +111,7 @@ def one_thread() -> Iterator[None]:
 
 def _slices(
     state: TrainState, config: RunConfig, trace: bool
-) -> Generator[None, None, tuple[TrainState, StepRecord]]:
+) -> Generator[Made, None, tuple[TrainState, StepRecord]]:
     if config.algorithm.needs_critic and not has_critic(state):
         state = with_critic(state, config)
     dice: Dice = partial(generator, config.seed, state.step)
@@ -115,12 +119,12 @@ def _slices(
     env: Env = config.env
     collected = env.collect(config.policy, state.params, state.params_ref, _plan(config), before, dice)
     batch = prepare(state, config, collected.rollout)
-    yield
+    yield batch
     updates = Updates(state, config, batch, trace)
     for epoch in range(config.batch.epochs):
         for minibatch, piece in enumerate(pieces(config, batch, dice, epoch)):
             if updates.run(epoch, minibatch, piece):
-                yield
+                yield updates.traces[-1] if trace else None
         if updates.stopped():
             break
     running = None if before is None else state.running

@@ -7,11 +7,12 @@ nearest kept state, bit-equal.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from array import array
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from rlcore.config import RunConfig, needs_new_run
-from rlcore.engine import finished, init, step, step_slices
+from rlcore.engine import Made, finished, init, step_slices
 from rlcore.knobs import SettingError
 from rlcore.records import StepRecord
 from rlcore.state import TrainState
@@ -48,6 +49,7 @@ class Timeline:
         self._nodes = [Node(0, None, 0, config, None)]
         self._kept = Kept(init(config))
         self._traced: list[int] = []
+        self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._head = 0
         self._config = config
 
@@ -83,6 +85,10 @@ class Timeline:
 
     def state(self, node_id: int | None = None) -> TrainState:
         """The state at a node (default: the head), recomputed where it was not kept."""
+        return finished(self.state_slices(node_id))
+
+    def state_slices(self, node_id: int | None = None) -> Generator[Made, None, TrainState]:
+        """`state`, cut at optimiser steps (see `engine.step_slices`)."""
         node = self.node(self._head if node_id is None else node_id)
         replay: list[Node] = []
         while (state := self._kept.get(node.id)) is None:
@@ -90,17 +96,23 @@ class Timeline:
             assert node.parent is not None
             node = self._nodes[node.parent]
         for node in reversed(replay):
-            state, _ = step(state, node.config)
+            state, _ = yield from step_slices(state, node.config)
         return state
 
     def trace(self, node_id: int | None = None) -> StepRecord:
         """The record of the step that led to a node, with its full trace. Raises SettingError at the root."""
+        return finished(self.trace_slices(node_id))
+
+    def trace_slices(self, node_id: int | None = None) -> Generator[Made, None, StepRecord]:
+        """`trace`, cut at optimiser steps; the state at the node is kept meanwhile, as if somebody had been there."""
         node = self.node(self._head if node_id is None else node_id)
         if node.parent is None or node.record is None:
             raise SettingError(f"node {node.id}: no step led here, so there is nothing to trace")
         if node.record.trace is not None:
             return node.record
-        _, record = step(self.state(node.parent), node.config, trace=True)
+        before = yield from self.state_slices(node.parent)
+        after, record = yield from step_slices(before, node.config, trace=True)
+        self._kept.add(node.id, after)
         return replace(record, seconds=node.record.seconds)
 
     # ------------------------------------------------------------ going on
@@ -111,7 +123,7 @@ class Timeline:
 
     def advance_slices(
         self, config: RunConfig | None = None, *, trace: bool = False
-    ) -> Generator[None, None, StepRecord]:
+    ) -> Generator[Made, None, StepRecord]:
         """`advance`, cut at optimiser steps (see `engine.step_slices`); nothing changes before it is exhausted."""
         config = self._config if config is None else self._accepted(config)
         start = self._head
@@ -122,8 +134,13 @@ class Timeline:
 
     def seek(self, node_id: int) -> Node:
         """Move the head to a node, with the settings that led there; the next step branches off if it has children."""
+        return finished(self.seek_slices(node_id))
+
+    def seek_slices(self, node_id: int) -> Generator[Made, None, Node]:
+        """`seek`, cut at optimiser steps; the head moves when it is exhausted."""
         node = self.node(node_id)
-        self._kept.add(node.id, self.state(node.id))
+        state = yield from self.state_slices(node.id)
+        self._kept.add(node.id, state)
         self._head, self._config = node.id, node.config
         return node
 
@@ -143,13 +160,18 @@ class Timeline:
         return config
 
     def _append(self, parent: int, state: TrainState, record: StepRecord) -> None:
-        node = Node(len(self._nodes), parent, state.step, record.config, record)
+        light = replace(record, metrics=self._row(record.metrics))
+        node = Node(len(self._nodes), parent, state.step, record.config, light)
         self._nodes.append(node)
         self._head = node.id
         self._kept.add(node.id, state)
         if record.trace is not None:
             self._traced.append(node.id)
             self._drop_traces()
+
+    def _row(self, metrics: Mapping[str, float]) -> Row:
+        names = tuple(metrics)
+        return Row(self._names.setdefault(names, names), array("d", metrics.values()))
 
     def _drop_traces(self) -> None:
         """Forget the oldest traces; they can be recomputed."""
@@ -159,6 +181,30 @@ class Timeline:
             oldest = self._nodes[self._traced.pop(0)]
             assert oldest.record is not None
             self._nodes[oldest.id] = replace(oldest, record=replace(oldest.record, trace=None))
+
+
+class Row(Mapping[str, float]):
+    """A step's metrics in an eighth of a dict's memory: the names are shared by all rows that have the same ones."""
+
+    __slots__ = ("_names", "_values")
+
+    def __init__(self, names: tuple[str, ...], values: array[float]) -> None:
+        self._names, self._values = names, values
+
+    def __getitem__(self, name: str) -> float:
+        try:
+            return self._values[self._names.index(name)]
+        except ValueError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 class Kept:
