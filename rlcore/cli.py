@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +17,8 @@ from rich.table import Table
 from rlcore.algorithms import CATALOG, by_key, cautions, diff
 from rlcore.config import RunConfig, loads
 from rlcore.conformance import check_folder
+from rlcore.exports import from_folder, pack, replayed, unpack_file
+from rlcore.exports.recorded import compared
 from rlcore.knobs import SettingError
 from rlcore.presets import preset
 from rlcore.records import StepRecord
@@ -99,6 +101,47 @@ def vectors(folder: Path) -> None:
     out.print(str(report), highlight=False, markup=False, soft_wrap=True)
     if report.failed:
         raise typer.Exit(1)
+
+
+@app.command()
+def capsule(run: Annotated[Path, typer.Argument(help="folder that `train --out` wrote")], to: Path) -> None:
+    """Pack a run's folder into a capsule: one zip with its numbers and the programs that make them again."""
+    if to.exists():
+        raise SettingError(f"to: {to} is there already; choose another name")
+    content = pack(from_folder(run))
+    try:
+        to.write_bytes(content)
+    except OSError as error:
+        raise SettingError(f"to: cannot write {to} ({error})") from error
+    out.print(f"{to}: {len(content) >> 10} KB; `python {to}` runs it", highlight=False, markup=False, soft_wrap=True)
+
+
+@app.command()
+def replay(
+    capsule: Annotated[Path, typer.Argument(help="a run that the app or `capsule` exported")],
+    to: Annotated[Path | None, typer.Option("--out", help="folder for config, metrics and versions")] = None,
+) -> None:
+    """Run a capsule again, with every change of settings at its step, and compare all numbers bit by bit."""
+    opened = unpack_file(capsule)
+    for note in opened.notes:
+        err.print(f"[yellow]note[/yellow] {escape(note)}", soft_wrap=True)
+    run = opened.run
+    out.print(run.title, highlight=False, markup=False, soft_wrap=True)
+    with RunFolder(to, run.config) if to is not None else nullcontext() as folder, _bar() as bar:
+        task = bar.add_task("replaying", total=run.steps, reward="", kl="")
+
+        def watch(record: StepRecord) -> None:
+            if folder is not None:
+                folder.add(record)
+            bar.update(task, advance=1, reward=_short(record, "reward_mean"), kl=_short(record, "kl_ref"))
+
+        again = replayed(run.path, run.steps, watch=watch)
+    differences = compared(run.columns, again.columns)
+    for each in differences:
+        out.print(f"{each.column}: {each.steps} of {run.steps} steps differ, from step {each.first} on, by at most {each.largest:.3g}")
+    if differences:
+        raise typer.Exit(1)
+    out.print(f"All {len(run.columns) - 1} columns of {run.steps} steps are the same, bit for bit.", highlight=False)
 
 
 # ---------------------------------------------------------------- words

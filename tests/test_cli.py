@@ -207,3 +207,36 @@ def test_an_interrupted_run_saves_its_state(tmp_path: Path) -> None:
     for _ in range(state.step):
         run.advance()
     assert same_state(run.state(), state) and metrics(run.advance())
+
+
+# ---------------------------------------------------------------- capsules
+
+
+def test_a_folder_becomes_a_capsule_that_the_shell_replays_to_the_same_bits(shell: Shell, tmp_path: Path) -> None:
+    shell(*"train --recipe rloo --env bandit --steps 4 --out".split(), str(tmp_path / "run"))
+    status, out, _ = shell("capsule", str(tmp_path / "run"), str(tmp_path / "run.zip"))
+    assert status == 0 and "run.zip" in out
+    status, out, _ = shell("replay", str(tmp_path / "run.zip"), "--out", str(tmp_path / "again"))
+    assert status == 0 and "same, bit for bit" in out
+    first, again = read_metrics(tmp_path / "run"), read_metrics(tmp_path / "again")
+    assert all(np.array_equal(first[n], again[n], equal_nan=True) for n in first if n != "seconds")
+
+
+def test_a_capsule_whose_numbers_were_touched_ends_with_status_1_and_names_them(shell: Shell, tmp_path: Path) -> None:
+    shell(*"train --env bandit --steps 3 --out".split(), str(tmp_path / "run"))
+    metrics = tmp_path / "run" / "metrics.csv"
+    rows = metrics.read_text().splitlines()
+    at = rows[0].split(",").index("reward_mean")
+    cells = rows[2].split(",")
+    rows[2] = ",".join([*cells[:at], "9.5", *cells[at + 1 :]])
+    metrics.write_text("\n".join(rows) + "\n")
+    shell("capsule", str(tmp_path / "run"), str(tmp_path / "run.zip"))
+    status, out, _ = shell("replay", str(tmp_path / "run.zip"))
+    assert status == 1 and "reward_mean: 1 of 3 steps differ, from step 1 on" in out
+
+
+def test_what_is_no_capsule_is_refused_with_status_2(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "x.zip").write_bytes(b"hello")
+    status, _, err = shell("replay", str(tmp_path / "x.zip"))
+    assert status == 2 and "not a readable zip" in err
+    assert shell("replay", str(tmp_path / "none.zip"))[0] == 2
