@@ -1,0 +1,22 @@
+"""The microscope: one recorded training step, phase by phase, with the numbers of one row and token in each formula.
+
+`witness` runs the step once more, bit-equal, and keeps what a trace leaves out (parameters, moments, gradient);
+`phases` turns it and a selection into frozen records that a page can show and a test can check. Every number is the
+trace's, or what the engine's own functions say of the trace.
+"""
+
+from __future__ import annotations
+
+from rlcore.microscope.checking import Verdict, judge, judge_prediction
+from rlcore.microscope.opening import open_step, state_before
+from rlcore.microscope.outline import Station, path_of, phase_of, phases, stations
+from rlcore.microscope.phase import Blank, Line, Mistake, Phase, Question
+from rlcore.microscope.scene import Scene, Selection, scene_of
+from rlcore.microscope.sources import Listing, loop_of, source_of
+from rlcore.microscope.witness import Applied, Witnessed, witness
+
+__all__ = [
+    "Applied", "Blank", "Line", "Listing", "Mistake", "Phase", "Question", "Scene", "Selection", "Station", "Verdict",
+    "Witnessed", "judge", "judge_prediction", "loop_of", "open_step", "path_of", "phase_of", "phases", "scene_of",
+    "source_of", "state_before", "stations", "witness",
+]  # fmt: skip

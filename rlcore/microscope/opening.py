@@ -1,0 +1,69 @@
+"""Opening: the state before any step of a run, by the shortest way from a state that is still kept.
+
+A few states are kept between calls, bounded in number and shared by everybody; a state is a value, so sharing is safe.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+from rlcore.config import RunConfig
+from rlcore.engine import init, step
+from rlcore.knobs import SettingError
+from rlcore.microscope.witness import Witnessed, witness
+from rlcore.presets import preset
+from rlcore.state import TrainState
+
+MOST_STEPS = 500
+SPACING = 10
+KEPT = 48
+_kept: OrderedDict[tuple[RunConfig, int], TrainState] = OrderedDict()
+_lock = Lock()
+
+
+def config_of(recipe: str, env: str, seed: int = 0, settings: Mapping[str, Any] | None = None) -> RunConfig:
+    """The preset of recipe, world and seed with some settings changed. Raises SettingError."""
+    return preset(recipe, env, seed).with_settings(settings or {})
+
+
+def state_before(config: RunConfig, number: int) -> TrainState:
+    """The state that step `number` (from 1) starts from; bit-equal to the run's own.
+
+    Raises SettingError outside 1 to MOST_STEPS, and Diverged where the run does not get that far.
+    """
+    if not 1 <= number <= MOST_STEPS:
+        raise SettingError(f"step: must be between 1 and {MOST_STEPS}, got {number}")
+    done = number - 1
+    state, at = _nearest(config, done)
+    while at < done:
+        state, _ = step(state, config)
+        at += 1
+        if at % SPACING == 0 or at == done:
+            _keep(config, at, state)
+    return state
+
+
+@lru_cache(maxsize=16)
+def open_step(config: RunConfig, number: int) -> Witnessed:
+    """Step `number` (from 1) of a run from its start, under the microscope."""
+    return witness(state_before(config, number), config)
+
+
+def _nearest(config: RunConfig, done: int) -> tuple[TrainState, int]:
+    with _lock:
+        at = max((n for of, n in _kept if n <= done and of == config), default=-1)
+        if at >= 0:
+            _kept.move_to_end((config, at))
+            return _kept[config, at], at
+    return init(config), 0
+
+
+def _keep(config: RunConfig, at: int, state: TrainState) -> None:
+    with _lock:
+        _kept[config, at] = state
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
