@@ -19,10 +19,11 @@ function library() {
 }
 
 // `dark` says which color stands for which on a dark page; Streamlit calls this again when its theme changes.
-export function mount({ data, parentElement }, dark) {
+export function mount({ data, parentElement, setTriggerValue }, dark) {
   let chart = charts.get(data.key);
   if (!chart) charts.set(data.key, (chart = new Chart(dark)));
   clearTimeout(chart.leaving);
+  chart.pick = data.pick ? (code) => setTriggerValue("picked", code) : null; // a click on a mark tells its number
   if (chart.root.parentElement !== parentElement) parentElement.appendChild(chart.root);
   chart.show(data);
   return () => {
@@ -75,6 +76,7 @@ class Chart {
         await plotly.react(this.plot, data, { ...layout, autosize: true, showlegend: false }, this.config);
         legend(this.keys, layout.showlegend === false ? [] : data, this.hidden, (group) => this.toggle(group));
         if (!this.shown) this.resized.observe(this.plot);
+        if (!this.shown) this.plot.on("plotly_click", ({ points }) => Number.isInteger(points[0]?.customdata) && this.pick?.(points[0].customdata));
         this.shown = spec;
         this.root.dataset.drawn = String(Number(this.root.dataset.drawn ?? 0) + 1);
       }

@@ -48,12 +48,19 @@ _component = st.components.v2.component(
 )
 
 
-def show(plate: Plate, *, key: str, caption: bool = True) -> None:
-    """Draw a plate; `key` must be unique on the page and stay the same between reruns."""
+def show(plate: Plate, *, key: str, caption: bool = True, on_pick: Callable[[int], None] | None = None) -> None:
+    """Draw a plate; `key` must be unique on the page and stay the same between reruns.
+
+    on_pick  called with a mark's whole-number customdata when somebody clicks it
+    """
     drawn = plate.draw("light")
     _component(
         key=f"{key}_chart",
-        data={"key": key, "name": plate.name, "alt": plate.alt, "height": drawn.layout.height, "spec": spec(drawn)},
+        data={
+            "key": key, "name": plate.name, "alt": plate.alt, "height": drawn.layout.height, "spec": spec(drawn),
+            "pick": on_pick is not None,
+        },
+        on_picked_change=lambda: on_pick(st.session_state[f"{key}_chart"]["picked"]) if on_pick else None,
     )
     if caption:
         st.caption(plate.alt)
