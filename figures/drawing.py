@@ -32,10 +32,12 @@ class Drawing:
     """Add traces, then ask for the `figure`. Rows are panels on top of each other that share their x axis.
 
     heights  share of each panel, from the top; they need not add up to 1
+    gap      between panels, as a share of the height
     """
 
-    def __init__(self, mode: Mode, *, heights: Sequence[float] = (1.0,)) -> None:
+    def __init__(self, mode: Mode, *, heights: Sequence[float] = (1.0,), gap: float = GAP) -> None:
         self.mode = mode
+        self.gap = gap
         self.rows = len(heights)
         self.traces: list[dict[str, Any]] = []
         self.shapes: list[dict[str, Any]] = []
@@ -229,7 +231,7 @@ class Drawing:
         return {"xref": f"x{n}", "yref": f"y{n} domain"} if along == "x" else {"xref": f"x{n} domain", "yref": f"y{n}"}
 
     def _stack(self, heights: Sequence[float]) -> None:
-        free = 1 - GAP * (len(heights) - 1)
+        free = 1 - self.gap * (len(heights) - 1)
         top = 1.0
         for row, height in enumerate(heights, start=1):
             share = free * height / sum(heights)
@@ -238,7 +240,7 @@ class Drawing:
             x = {"anchor": f"y{n}", "domain": [0, 1], "showticklabels": last}
             self.layout[f"xaxis{n}"] = self._axis() | x | ({} if last else {"matches": f"x{_number(self.rows)}"})
             self.layout[f"yaxis{n}"] = self._axis() | {"anchor": f"x{n}", "domain": [max(0.0, top - share), top]}
-            top -= share + GAP
+            top -= share + self.gap
 
     def _axis(self) -> dict[str, Any]:
         return {

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from rlcore import masked
-from rlcore.algorithm import Algorithm, policy_loss
+from rlcore.algorithm import Algorithm, PolicyOutput, policy_loss
 from rlcore.config import RunConfig
-from rlcore.envs import Plan
+from rlcore.envs import FiniteEnv, Plan, tables
 from rlcore.envs.protocol import Env
+from rlcore.envs.truth import expected_return
+from rlcore.explore.recorded import state_at
 from rlcore.optim import clip_by_global_norm, no_moments
 from rlcore.records import Array, arrays, freeze
 from rlcore.rng import generator
@@ -28,7 +30,7 @@ from rlcore.state import TrainState, has_critic, with_critic
 from rlcore.updates import Prepared, Updates, prepare, whole
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Frozen:
     """A sampled batch and a policy that has moved on from the one that sampled it.
 
@@ -49,8 +51,9 @@ class Stance:
     """What one algorithm says about the frozen batch. Arrays [B, T] of its rows unless said otherwise.
 
     rows [B] of the batch that it kept · active: the token still has a policy gradient · grad_logp: d loss / d logp_new
-    loss, policy_loss, kl_loss, and grad_norm before clipping, all without the critic's part · kl_moved: exact KL(after || before) where actions are
-    finite, else k3, mean over the batch's tokens, of one optimiser step from fresh moments
+    loss, policy_loss, kl_loss, and grad_norm before clipping, all without the critic's part
+    after one optimiser step from fresh moments: kl_moved, exact KL(after || before) where actions are finite, else k3, mean
+    over the batch's tokens · change, log pi_after - log pi_before of the batch's tokens, [B, T] of the whole batch
     """
 
     name: str
@@ -69,16 +72,36 @@ class Stance:
     grad_norm: float
     clip_fraction: float
     kl_moved: float
+    change: Array
     after: TrainState
+
+    def whole(self, part: Array, rows: int) -> Array:
+        """An array [B, T] of the kept rows over all `rows` of the batch: NaN where dropped or beyond a row's end."""
+        full = np.full((rows, part.shape[1]), np.nan)
+        full[self.rows] = np.where(self.mask, part, np.nan)
+        return full
 
 
 @dataclass(frozen=True)
 class Duel:
-    """All stances, and the cosine between their gradients [n, n]; NaN where a gradient is 0."""
+    """All stances, and the cosine between their gradients [n, n]; NaN where a gradient is 0.
+
+    On a finite world also, None elsewhere: truth [n], the cosine of each gradient with the exact one of the expected
+    return · gained [n], how much one step changes the exact expected return, which before it is `before`
+    """
 
     rollout: Mapping[str, Array]
     stances: tuple[Stance, ...]
     cosine: Array
+    truth: Array | None
+    before: float | None
+    gained: Array | None
+
+
+@lru_cache(maxsize=32)
+def frozen_at(config: RunConfig, *, steps: int, updates: int) -> Frozen:
+    """The batch of step `steps` (from 0) of a run that is played again from its start, `updates` updates into it."""
+    return freeze_batch(state_at(config, steps), config, updates=updates)
 
 
 def freeze_batch(state: TrainState, config: RunConfig, *, updates: int) -> Frozen:
@@ -99,17 +122,61 @@ def freeze_batch(state: TrainState, config: RunConfig, *, updates: int) -> Froze
     return Frozen(state, config, rollout, moving.theta.clone(), updates)
 
 
+@lru_cache(maxsize=64)
 def fewer(frozen: Frozen, group_size: int) -> Frozen:
     """The same batch with the first `group_size` rows of every group: what a smaller G would have seen."""
+    if group_size >= frozen.config.batch.group_size:
+        return frozen
     within = torch.arange(frozen.rollout.rows) % frozen.config.batch.group_size
     return replace(frozen, rollout=take(frozen.rollout, (within < group_size).nonzero().squeeze(-1)))
 
 
 def duel(frozen: Frozen, algorithms: Mapping[str, Algorithm]) -> Duel:
     """Ask every algorithm, by name, about the batch."""
-    asked = [_ask(frozen, name, algorithm) for name, algorithm in algorithms.items()]
+    asked = [_asked(frozen, name, algorithm) for name, algorithm in algorithms.items()]
     stances, gradients = tuple(s for s, _ in asked), [g for _, g in asked]
-    return Duel(arrays(frozen.rollout), stances, freeze(_cosines(gradients)))
+    cosine = freeze(_cosines(gradients))
+    if not isinstance(frozen.config.env, FiniteEnv):
+        return Duel(arrays(frozen.rollout), stances, cosine, None, None, None)
+    before, exact = _exact(frozen)
+    truth = _cosines([-exact, *gradients])[0, 1:]  # the true gradient climbs, a loss's goes down
+    gained = np.array([float(_return(frozen, s.after.theta)) - before for s in stances])
+    return Duel(arrays(frozen.rollout), stances, cosine, freeze(truth), before, gained)
+
+
+@lru_cache(maxsize=64)
+def _asked(frozen: Frozen, name: str, algorithm: Algorithm) -> tuple[Stance, Tensor]:
+    """What was asked before is not worked out again: a slider that concerns one algorithm costs one algorithm."""
+    return _ask(frozen, name, algorithm)
+
+
+def _return(frozen: Frozen, theta: Tensor) -> Tensor:
+    """Exact expected return on a finite world, differentiable in theta [P]."""
+    assert isinstance(frozen.config.env, FiniteEnv)
+    return expected_return(tables(frozen.config.env), action_logp(frozen, theta).double())
+
+
+@lru_cache(maxsize=32)
+def _exact(frozen: Frozen) -> tuple[float, Tensor]:
+    """Exact expected return at the duel's point, and its gradient [P]."""
+    leaf = frozen.theta.detach().requires_grad_()
+    value = _return(frozen, leaf)
+    return float(value.detach()), torch.autograd.grad(value, leaf, materialize_grads=True)[0]
+
+
+def action_logp(frozen: Frozen, theta: Tensor) -> Tensor:
+    """log pi of every action in every state of a finite world, [S, A]."""
+    assert isinstance(frozen.config.env, FiniteEnv)
+    states = torch.arange(tables(frozen.config.env).states)
+    found: Tensor = frozen.config.policy.act(frozen.state.layout.parts(theta), states).logp  # type: ignore[union-attr]
+    return found
+
+
+def probabilities(frozen: Frozen, found: Duel, state: int) -> dict[str, Array]:
+    """pi(. | state) [A] on a finite world: "before", and after one step of each algorithm by name."""
+    with torch.no_grad():
+        points = {"before": frozen.theta} | {s.name: s.after.theta for s in found.stances}
+        return {name: freeze(action_logp(frozen, theta)[state].exp()) for name, theta in points.items()}
 
 
 def _ask(frozen: Frozen, name: str, algorithm: Algorithm) -> tuple[Stance, Tensor]:
@@ -124,6 +191,7 @@ def _ask(frozen: Frozen, name: str, algorithm: Algorithm) -> tuple[Stance, Tenso
     clipped, norm = clip_by_global_norm(grad, config.optim.max_grad_norm)
     after, _ = config.optim(frozen.theta, clipped, no_moments(frozen.theta), lr=config.optim.lr)
     s = terms.surrogate
+    kl_moved, change = _moved(frozen, after)
     return Stance(
         name=name, algorithm=algorithm, rows=freeze(_kept(batch)), mask=freeze(piece.rollout.mask),
         advantages=freeze(terms.advantages), ratio=freeze(terms.ratio.ratio),
@@ -131,7 +199,7 @@ def _ask(frozen: Frozen, name: str, algorithm: Algorithm) -> tuple[Stance, Tenso
         weight=freeze(terms.weight), grad_logp=freeze(grad_logp), loss=(terms.loss - terms.value_loss).item(),
         policy_loss=terms.policy_loss.item(), kl_loss=terms.kl_loss.item(), grad_norm=norm,
         clip_fraction=masked.mean(s.dead.float(), piece.rollout.mask).item(),
-        kl_moved=_moved(frozen, after), after=replace(state, theta=after),
+        kl_moved=kl_moved, change=change, after=replace(state, theta=after),
     ), grad  # fmt: skip
 
 
@@ -145,17 +213,23 @@ def _kept(batch: Prepared) -> Tensor:
 
 
 @torch.no_grad()
-def _moved(frozen: Frozen, theta: Tensor) -> float:
-    """Mean KL(policy at theta || policy at the duel's point) over the batch's tokens."""
-    policy, layout, rollout = frozen.config.policy, frozen.state.layout, frozen.rollout
-    before = policy.evaluate(layout.parts(frozen.theta), rollout, critic=False)
-    after = policy.evaluate(layout.parts(theta), rollout, critic=False)
+def _moved(frozen: Frozen, theta: Tensor) -> tuple[float, Array]:
+    """(mean KL(policy at theta || policy at the duel's point) over the batch's tokens, change of their log pi [B, T])."""
+    policy, rollout = frozen.config.policy, frozen.rollout
+    before, after = _view(frozen), policy.evaluate(frozen.state.layout.parts(theta), rollout, critic=False)
+    change = masked.fill(after.logp - before.logp, rollout.mask)
     if after.dist is not None and before.dist is not None:
         per_token = (after.dist.exp() * (after.dist - before.dist)).sum(-1)
     else:
-        log_ratio = before.logp - after.logp
-        per_token = torch.expm1(log_ratio) - log_ratio
-    return masked.mean(per_token, rollout.mask).item()
+        per_token = torch.expm1(-change) + change
+    return masked.mean(per_token, rollout.mask).item(), freeze(change)
+
+
+@lru_cache(maxsize=32)
+@torch.no_grad()
+def _view(frozen: Frozen) -> PolicyOutput:
+    """The policy's view of the batch at the duel's point."""
+    return frozen.config.policy.evaluate(frozen.state.layout.parts(frozen.theta), frozen.rollout, critic=False)
 
 
 def _cosines(gradients: list[Tensor]) -> Tensor:

@@ -17,7 +17,7 @@ from rlcore.advantages import Advantages
 from rlcore.algorithm import Algorithm, PolicyOutput, policy_loss
 from rlcore.algorithms import CISPO, GRPO, GSPO, GSPO_TOKEN
 from rlcore.config import RunConfig
-from rlcore.envs import Gridworld
+from rlcore.envs import FiniteEnv, Gridworld
 from rlcore.explore.setting import Setting
 from rlcore.knobs import knob
 from rlcore.ratios import Ratio, SequenceProduct, SequenceRatio, TokenRatio
@@ -157,15 +157,21 @@ def row_of(record: StepRecord, update: int, row: int) -> Row:
     u = record.trace.updates[update]
     valid = u.mask[row]
     taken = record.trace.rollout["action"][u.rows[row]][valid]
-    return Row(u.token_log_ratio[row][valid], _names(record.config, taken), float(u.advantages[row][valid][0]))
+    return Row(u.token_log_ratio[row][valid], token_names(record.config, taken), float(u.advantages[row][valid][0]))
 
 
-def _names(config: RunConfig, taken: Array) -> tuple[str, ...]:
-    if isinstance(config.env, Words):
+def token_names(config: RunConfig, taken: Array) -> tuple[str, ...]:
+    """What was done or said, a word for each of the actions [T] (or [T, D])."""
+    env = config.env
+    if isinstance(env, Words):
         return tuple(TOKENS[i].strip() or "␣" for i in taken)
-    if isinstance(config.env, Gridworld):
+    if isinstance(env, Gridworld):
         return tuple("↑→↓←"[i] for i in taken)
-    return tuple(f"arm {i + 1}" for i in taken)
+    if isinstance(env, FiniteEnv):
+        return tuple(f"arm {i + 1}" for i in taken)
+    if taken.ndim > 1:
+        return tuple(", ".join(f"{x:+.2f}" for x in action) for action in taken)
+    return tuple(f"action {i}" for i in taken)
 
 
 def _with_band(algorithm: Algorithm, eps_low: float, eps_high: float) -> Algorithm:
