@@ -138,7 +138,7 @@ def cached_and_not() -> tuple[float, float]:
         with torch.no_grad():
             for t in range(said.action.shape[1]):
                 tokens = whole[:, : prompts.shape[1] + t]
-                hidden, _ = policy.extend(params, tokens, policy.cache(len(tokens), tokens.shape[1]))
+                hidden, _ = policy.extend(params, tokens, policy.past())
                 torch.log_softmax(hidden[:, -1] @ params["lm_head.weight"].T, -1)
         best[1] = min(best[1], time.process_time() - began)
     return best[0], best[1]

@@ -123,7 +123,7 @@ def test_logits_equal_those_of_transformers_with_the_same_weights() -> None:
     tokens = torch.from_numpy(generator(0, 0, "eval").integers(48, size=(16, 20)))
     with torch.no_grad():
         theirs = model(tokens).logits
-        hidden, _ = DENSE.extend(params, tokens, DENSE.cache(16, 20))
+        hidden, _ = DENSE.extend(params, tokens, DENSE.past())
     torch.testing.assert_close(hidden @ params["lm_head.weight"].T, theirs, atol=1e-4, rtol=1e-4)
 
 
@@ -194,7 +194,7 @@ def test_impossible_architectures_are_refused(settings: dict[str, object], said:
 
 def test_what_does_not_fit_the_context_is_refused() -> None:
     with pytest.raises(SettingError, match=r"policy.context: 40 tokens .* into 32"):
-        DENSE.cache(1, 40)
+        DENSE.extend(lively(DENSE), torch.zeros(1, 40, dtype=torch.int64), DENSE.past())
     with pytest.raises(SettingError, match="use mlp"):
         DENSE.init(Shape(features=4, actions=2), generator(0, 0, "init"))
 

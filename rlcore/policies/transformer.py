@@ -1,13 +1,12 @@
 """A causal transformer in plain torch: pure functions over named parameters, about a page.
 
-One function, `extend`, runs tokens after a cache: prompts, a sampled token, or whole replies at once are the same call.
+One function, `extend`, runs tokens after a past: prompts, a sampled token, or whole replies at once are the same call.
 Names and shapes are GPT-2's without its biases, so the weights load into `transformers` as they are. This module never
 samples and knows no task.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from rlcore.algorithm import PolicyOutput
 from rlcore.knobs import SettingError, Value, knob
+from rlcore.policies.attention import Cache, Past
 from rlcore.policies.heads import categorical
 from rlcore.policies.moe import Dense, FeedForward, normal
 from rlcore.policies.parameters import Params
@@ -26,26 +26,6 @@ from rlcore.policies.weights import load_start
 from rlcore.rollout import Rollout
 
 VALUE_HEAD = "critic.value_head.weight"
-
-
-@dataclass
-class Cache:
-    """What every layer has seen: keys as rows [B, h, W, d / h], values as columns [B, h, d / h, W]; `filled` of W positions.
-
-    A buffer written in place while tokens arrive; `bias` [W, W] is 0 where a position may look and -inf elsewhere.
-    W is a multiple of 16: softmax over a ragged last axis is ten times slower on vector units. Values are columns
-    because a product with one weight vector a row is twice as fast from the left.
-    """
-
-    keys: list[Tensor]
-    values: list[Tensor]
-    bias: Tensor
-    filled: int = 0
-
-    def rows(self, index: Tensor) -> Cache:
-        """A copy with one row for each index [B'], e.g. a prompt's cache for every reply of its group."""
-        keys, values = ([x.index_select(0, index) for x in side] for side in (self.keys, self.values))
-        return Cache(keys, values, self.bias, self.filled)
 
 
 class Transformer(Value):
@@ -102,35 +82,29 @@ class Transformer(Value):
 
     # ------------------------------------------------------------ the network
 
-    def cache(self, rows: int, tokens: int) -> Cache:
-        """An empty cache for `tokens` positions. Raises SettingError beyond the context."""
-        if tokens > self.context:
-            raise SettingError(f"policy.context: {tokens} tokens of prompt and reply do not fit into {self.context}")
-        width, size = -(-tokens // 16) * 16, self.width // self.heads
-        keys = [torch.zeros(rows, self.heads, width, size) for _ in range(self.layers)]
-        values = [torch.zeros(rows, self.heads, size, width) for _ in range(self.layers)]
-        return Cache(keys, values, torch.full((width, width), -torch.inf).triu_(1))
+    def past(self) -> Past:
+        """Nothing seen yet."""
+        return Past(self.heads, [torch.empty(0)] * self.layers, [torch.empty(0)] * self.layers)
 
-    def extend(self, params: Params, tokens: Tensor, cache: Cache) -> tuple[Tensor, list[Tensor]]:
-        """Run tokens [B, S] after what the cache holds, and add them to it.
+    def extend(self, params: Params, tokens: Tensor, past: Past | Cache) -> tuple[Tensor, list[Tensor]]:
+        """Run tokens [B, S] after what `past` holds, and add them to it.
 
         Returns the final hidden states [B, S, d] and, for each mixture layer, the experts visited [B, S, k].
+        Raises SettingError beyond the context.
         """
-        begin, end = cache.filled, cache.filled + tokens.shape[1]
+        begin, end = past.filled, past.filled + tokens.shape[1]
+        if end > self.context:
+            raise SettingError(f"policy.context: {end} tokens of prompt and reply do not fit into {self.context}")
         x = F.embedding(tokens, params["wte.weight"]) + params["wpe.weight"][begin:end]
         routes = []
         for layer in range(self.layers):
             h = f"h.{layer}."
             qkv = _norm(x, params[h + "ln_1.weight"]) @ params[h + "attn.c_attn.weight"]
-            q, k, v = qkv.view(*tokens.shape, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind()
-            cache.keys[layer][:, :, begin:end] = k
-            cache.values[layer][..., begin:end] = v.mT
-            seen = _attention(q, cache.keys[layer], cache.values[layer], cache.bias[begin:end])
-            x = x + seen.reshape(x.shape) @ params[h + "attn.c_proj.weight"]
+            x = x + past.attend(layer, qkv) @ params[h + "attn.c_proj.weight"]
             y, visited = self.feed_forward(params, h + "mlp.", _norm(x, params[h + "ln_2.weight"]))
             x = x + y
             routes += [] if visited is None else [visited]
-        cache.filled = end
+        past.filled = end
         return _norm(x, params["ln_f.weight"]), routes
 
     def value(self, params: Params, hidden: Tensor) -> Tensor:
@@ -156,20 +130,14 @@ class Transformer(Value):
         groups, row_to_group = torch.unique(rollout.group, return_inverse=True)
         one_row_each = torch.empty_like(groups).scatter_(0, row_to_group, torch.arange(rollout.rows))
         prompts = rollout.prompt.index_select(0, one_row_each)
-        cache = self.cache(len(prompts), prompts.shape[1] + rollout.action.shape[1] - 1)
-        asked, routes = self.extend(params, prompts, cache)
+        past = self.past()
+        asked, routes = self.extend(params, prompts, past)
         last, routes = asked[:, -1:].index_select(0, row_to_group), [r[:, -1:].index_select(0, row_to_group) for r in routes]
         if rollout.action.shape[1] == 1:
             return last, routes
-        said, more = self.extend(params, rollout.action[:, :-1], cache.rows(row_to_group))
+        said, more = self.extend(params, rollout.action[:, :-1], past.of_rows(row_to_group))
         return torch.cat((last, said), 1), [torch.cat(pair, 1) for pair in zip(routes, more, strict=True)]
 
 
 def _norm(x: Tensor, weight: Tensor) -> Tensor:
     return F.layer_norm(x, weight.shape, weight)
-
-
-def _attention(q: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
-    """softmax(q k^T / sqrt(d) + bias) v: q [B, h, S, d], keys [B, h, W, d], values [B, h, d, W] -> [B, S, h, d]."""
-    weights = torch.softmax(torch.add(bias, q @ keys.mT, alpha=q.shape[-1] ** -0.5), dim=-1)
-    return (values @ weights.mT).permute(0, 3, 1, 2)

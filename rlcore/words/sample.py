@@ -66,9 +66,9 @@ def reply_slices(
 ) -> Generator[None, None, Replies]:  # fmt: skip
     """`reply`, cut after every token, so that a thread that does this can look after others in between."""
     rows = torch.arange(len(prompts)).repeat_interleave(group_size)
-    cache = policy.cache(len(prompts), prompts.shape[1] + max_length - 1)
-    hidden = policy.extend(params, prompts, cache)[0][:, -1].index_select(0, rows)
-    cache = cache.rows(rows)
+    past = policy.past()
+    hidden = policy.extend(params, prompts, past)[0][:, -1].index_select(0, rows)
+    cache = past.cache(rows, prompts.shape[1] + max_length - 1)
     head_weight, alive = params["lm_head.weight"].T, torch.ones(len(rows), dtype=torch.bool)
     kept: list[tuple[Tensor, ...]] = []
     for t in range(max_length):

@@ -77,12 +77,19 @@ def _encoded(task: type[Task], split: Split) -> Prompts:
 def terms(task: Task, prompt: Tensor, action: Tensor, mask: Tensor) -> dict[str, Tensor]:
     """The verifier's terms by name, [B] each, of prompts [B, P] and replies [B, T] (EOS included, mask True on both)."""
     lengths = mask.sum(-1).tolist()
+    known: dict[tuple[tuple[int, ...], ...], Mapping[str, float]] = {}  # a sure policy says the same thing many times
     graded = []
     for asked, said, length in zip(prompt.tolist(), action.tolist(), lengths, strict=True):
-        finished = length > 0 and said[length - 1] == EOS
-        reply = said[: length - 1] if finished else said[:length]
-        graded.append(task.grade(decode(unpadded(asked)), decode(reply), finished))
+        key = (tuple(asked), tuple(said[:length]))
+        if key not in known:
+            known[key] = _graded(task, *key)
+        graded.append(known[key])
     return {name: torch.tensor([float(g[name]) for g in graded]) for name in graded[0]}
+
+
+def _graded(task: Task, asked: tuple[int, ...], said: tuple[int, ...]) -> Mapping[str, float]:
+    finished = said[-1:] == (EOS,)
+    return task.grade(decode(unpadded(asked)), decode(said[:-1] if finished else said), finished)
 
 
 def terms_of(task: Task, rollout: Rollout) -> dict[str, Tensor]:
