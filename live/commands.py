@@ -1,12 +1,14 @@
 """What a page may ask of a run: small messages, bounded and validated before anything is touched.
 
 Both transports, the WebSocket route and the polled fragment, read the same messages here. Ranges of settings are the
-knobs' own and are checked by the run; this module knows their form only.
+knobs' own and are checked by the run; this module knows their form only. A new command is a class with `obey`, named
+in `Command`.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, TypeAdapter, ValidationError
@@ -17,6 +19,8 @@ from rlcore.knobs import Value, explain
 MAX_BYTES = 4096
 MAX_SETTINGS = 16
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_.]*$")]
+Kind = Annotated[str, Field(strict=True, min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_]*$")]
+Ref = Annotated[int, Field(ge=0, lt=2**53)]
 
 
 class Look(Value):
@@ -29,18 +33,30 @@ class Look(Value):
 
 
 class Set(Value):
-    """New values by setting; `ref` comes back with the step at which they took effect."""
+    """New values by setting, a number or the kind for a slot; `ref` comes back with the step at which they took effect."""
 
     op: Literal["set"]
-    values: dict[Name, StrictFloat | StrictInt | StrictBool] = Field(min_length=1, max_length=MAX_SETTINGS)
-    ref: int = Field(0, ge=0, lt=2**53)
+    values: dict[Name, StrictFloat | StrictInt | StrictBool | Kind] = Field(min_length=1, max_length=MAX_SETTINGS)
+    ref: Ref = 0
+
+    def obey(self, run: LiveRun) -> None:
+        run.set(self.values, ref=self.ref)
 
 
 class Act(Value):
     """A button of the transport."""
 
     op: Literal["act"]
-    action: Literal["play", "pause", "step", "reset"]
+    action: Literal["play", "pause", "step", "minibatch", "epoch", "back", "reset", "fork", "undo"]
+    ref: Ref = 0
+
+    def obey(self, run: LiveRun) -> None:
+        actions: dict[str, Callable[[], None]] = {
+            "play": run.play, "pause": run.pause, "step": run.step_once, "back": run.back, "reset": run.reset,
+            "minibatch": lambda: run.step_part("minibatch"), "epoch": lambda: run.step_part("epoch"),
+            "fork": lambda: run.fork(ref=self.ref), "undo": lambda: run.undo(ref=self.ref),
+        }  # fmt: skip
+        actions[self.action]()
 
 
 class Pace(Value):
@@ -49,8 +65,43 @@ class Pace(Value):
     op: Literal["pace"]
     rate: float = Field(ge=0.1, le=1000)
 
+    def obey(self, run: LiveRun) -> None:
+        run.pace(self.rate)
 
-Command = Look | Set | Act | Pace
+
+class Until(Value):
+    """Go on to an event; `value` is its threshold, where it has one."""
+
+    op: Literal["until"]
+    event: Literal["clip", "dead", "kl", "kl_old", "reward", "diverge"]
+    value: Annotated[float, Field(ge=-1e9, le=1e9)] | None = None
+
+    def obey(self, run: LiveRun) -> None:
+        run.until(self.event, self.value)
+
+
+class Open(Value):
+    """Look at a step of the path; the newest one leads back to the present."""
+
+    op: Literal["open"]
+    step: int = Field(ge=0, lt=2**24)
+
+    def obey(self, run: LiveRun) -> None:
+        run.open(self.step)
+
+
+class Switch(Value):
+    """Show another branch of the tree."""
+
+    op: Literal["switch"]
+    branch: int = Field(ge=0, lt=2**24)
+
+    def obey(self, run: LiveRun) -> None:
+        run.switch(self.branch)
+
+
+Order = Set | Act | Pace | Until | Open | Switch
+Command = Look | Order
 _COMMAND: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="op")])
 
 
@@ -74,20 +125,6 @@ def _refuse(name: str) -> float:
     raise ValueError(f"{name} is not a number here")
 
 
-def obey(run: LiveRun, command: Set | Act | Pace) -> None:
-    """Do what was asked. Raises SettingError, naming field, rule and value, where a setting is refused."""
-    match command:
-        case Set(values=values, ref=ref):
-            run.set(values, ref=ref)
-        case Pace(rate=rate):
-            run.pace(rate)
-        case Act(action="play"):
-            run.play()
-        case Act(action="pause"):
-            run.pause()
-        case Act(action="step"):
-            run.step_once()
-        case Act(action="reset"):
-            run.reset()
-
-
+def obey(run: LiveRun, command: Order) -> None:
+    """Do what was asked. Raises SettingError, naming field, rule and value, where it is refused."""
+    command.obey(run)

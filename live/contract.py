@@ -6,19 +6,32 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-Setting = float | int | bool
-Step = Generator[None, None, tuple[int, Mapping[str, float]]]
+Setting = float | int | bool | str
+"""A number, or the kind of value that stands in a slot ("sequence" for `ratio`)."""
+Change = dict[str, tuple[Setting, Setting]]
+"""name: (old, new). Slots come before the numbers that live in them."""
+Piece = Callable[[], dict[str, Any]] | None
+"""What a slice of a step made, to be looked at if somebody wants to (see `Training.advance`)."""
+Step = Generator[Piece, None, tuple[int, Mapping[str, float]]]
 """One training step, cut where the worker may look after another run; returns the step's number and its metrics."""
+Errand = Generator[object, None, Any]
+"""Work beside training (an old step recomputed), cut in the same way."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a page asks to have trained: plain values, so asking needs no engine yet. `settings` are name, value."""
+    """What a page asks to have trained: plain values, so asking needs no engine yet. `settings` are name, value.
+
+    then  settings that change on the way: (step, ((name, value), ...)), in force from that step on
+    stop  a step to go to at once and pause at; None: play
+    """
 
     recipe: str = "grpo"
     env: str = "gridworld"
     seed: int = 0
     settings: tuple[tuple[str, Setting], ...] = ()
+    then: tuple[tuple[int, tuple[tuple[str, Setting], ...]], ...] = ()
+    stop: int | None = None
 
 
 @dataclass(frozen=True)
@@ -33,23 +46,36 @@ class Opened:
 
 
 class Training(Protocol):
-    """The engine's side of a run. `config` is an immutable value whose type only the engine knows.
+    """The engine's side of a run: a tree of steps with a head. `config` is an immutable value only the engine knows.
 
-    preset   the live settings a run of this recipe starts with when nothing was asked for
-    propose  the config with other values; raises SettingError and changes nothing where one is refused
-    advance  one step; nothing has happened before it is exhausted
-    scene    the world and the samples of the last step, ready for JSON
-    opened   the step that led to a node (default: the newest). Raises SettingError where there is none
+    preset      the live settings a run of this recipe starts with when nothing was asked for
+    about       what is known of a config's structure: knobs, slots, events, which metric is the reward
+    standing    what its numbers make of it: the recipe's name, cautions, the look it is drawn in
+    propose     the config with other values; raises SettingError and changes nothing where one is refused
+    difference  what separates two configs, by setting
+    advance     one step from the head; nothing has happened before it is exhausted. What it yields is None, or gives
+                {"epoch", "minibatch", "samples", ...} of the piece just made
+    visit       the picture of a node's step; the head stays
+    seek        the head moves to a node
+    scene       the picture at the head, ready for JSON
+    opened      the step that led to a node (default: the newest). Raises SettingError where there is none
     """
 
     config: Any
 
     @property
     def preset(self) -> Mapping[str, Setting]: ...
+    @property
+    def head(self) -> int: ...
     def about(self, config: Any) -> dict[str, Any]: ...
+    def standing(self, config: Any) -> dict[str, Any]: ...
     def settings(self, config: Any) -> dict[str, Setting]: ...
     def propose(self, config: Any, values: Mapping[str, Setting]) -> Any: ...
+    def difference(self, before: Any, after: Any) -> Change: ...
+    def config_of(self, node: int) -> Any: ...
     def advance(self, config: Any, *, traced: bool) -> Step: ...
+    def visit(self, node: int) -> Errand: ...
+    def seek(self, node: int) -> Errand: ...
     def scene(self, config: Any) -> dict[str, Any]: ...
     def restart(self, config: Any) -> None: ...
     def opened(self, node: int | None) -> Opened: ...

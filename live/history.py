@@ -39,11 +39,11 @@ def thin(rows: np.ndarray, limit: int, columns: Sequence[int]) -> np.ndarray:
 class History:
     """Columns by name (the first is the step) and rows in order; `total` counts every row ever appended."""
 
-    def __init__(self) -> None:
-        self.columns: tuple[str, ...] = (STEP,)
+    def __init__(self, columns: tuple[str, ...] = (STEP,)) -> None:
+        self.columns = columns
         self.total = 0
-        self._older = np.empty((0, 1), dtype=np.float32)
-        self._recent = np.empty((256, 1), dtype=np.float32)
+        self._older = np.empty((0, len(columns)), dtype=np.float32)
+        self._recent = np.empty((256, len(columns)), dtype=np.float32)
         self._count = 0
 
     def append(self, step: int, metrics: Mapping[str, float]) -> bool:
@@ -67,8 +67,24 @@ class History:
 
     def window(self, limit: int, looked_at: Sequence[str]) -> np.ndarray:
         """The whole history in about `limit` rows, keeping the extremes of the columns `looked_at`."""
+        return thin(self.rows(self.columns), limit, self._indices(looked_at))
+
+    def rows(self, columns: Sequence[str]) -> np.ndarray:
+        """Every row that is kept, oldest first, with these columns; NaN in those it does not have."""
         rows = np.concatenate([self._older, self._recent[: self._count]])
-        return thin(rows, limit, self._indices(looked_at))
+        if tuple(columns) == self.columns:
+            return rows
+        found = np.full((len(rows), len(columns)), np.nan, dtype=np.float32)
+        for at, name in enumerate(columns):
+            if name in self.columns:
+                found[:, at] = rows[:, self.columns.index(name)]
+        return found
+
+    def widen(self, columns: Sequence[str]) -> None:
+        """Have these columns too; NaN so far."""
+        fresh = [name for name in columns if name not in self.columns]
+        if fresh:
+            self._widen(fresh)
 
     def latest(self) -> dict[str, float]:
         """The last row by name; empty before the first."""

@@ -6,18 +6,21 @@ Numbers come from the record and are only rounded and thinned here, never made u
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from live.replies import words
 from rlcore.config import RunConfig
+from rlcore.engine import Made
 from rlcore.envs import GymEnv
 from rlcore.envs.picture import picture
 from rlcore.ratios import TokenRatio
-from rlcore.records import StepRecord, StepTrace, UpdateTrace
+from rlcore.records import StepRecord, UpdateTrace
 from rlcore.state import TrainState, has_critic
 from rlcore.surrogates import Cispo, DualClip, Gmpo, PpoClip, TwoSidedClip
+from rlcore.updates import Prepared
 from rlcore.words.env import Words
 
 MAX_SAMPLES = 400
@@ -54,15 +57,15 @@ def cartpole(record: StepRecord | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def samples(config: RunConfig, trace: StepTrace) -> dict[str, Any] | None:
+def samples(config: RunConfig, updates: Sequence[UpdateTrace]) -> dict[str, Any] | None:
     """Ratio, advantage and fate of the last pass over the batch, thinned to MAX_SAMPLES; counts are of all of them.
 
     One sample a token, or a row where the ratio is the row's. `fate`: 0 free, 1 outside the band and still learning,
     2 / 3 / 4 gradient removed by the lower / upper / second bound. `band` is in ratios. None where nothing was updated.
     """
-    if not trace.updates:
+    if not updates:
         return None
-    last = [update for update in trace.updates if update.epoch == trace.updates[-1].epoch]
+    last = [update for update in updates if update.epoch == updates[-1].epoch]
     by_token = isinstance(config.algorithm.ratio, TokenRatio)
     ratio, advantages, fate = (np.concatenate(part) for part in zip(*(_of(u, by_token) for u in last), strict=True))
     counts = np.bincount(fate, minlength=5).tolist()
@@ -71,6 +74,41 @@ def samples(config: RunConfig, trace: StepTrace) -> dict[str, Any] | None:
         "level": "token" if by_token else "row", "epoch": last[0].epoch + 1, "total": len(ratio), "counts": counts,
         "ratio": _rounded(ratio[keep], 5), "advantage": _rounded(advantages[keep], 4), "fate": fate[keep].tolist(),
         "band": band(config),
+    }  # fmt: skip
+
+
+def piece(config: RunConfig, made: Made) -> dict[str, Any]:
+    """A piece of a step that is being made: the collected batch (epoch 0), or one optimiser step, with its samples."""
+    batch = config.batch
+    of = {"epochs": batch.epochs, "minibatches": batch.minibatches}
+    if isinstance(made, Prepared):
+        return of | {"epoch": 0, "minibatch": 0, "samples": _collected(config, made)}
+    if made is None:
+        return of | {"epoch": 0, "minibatch": 0, "samples": None}
+    numbers = {"loss": made.loss, "grad_norm": made.grad_norm, "ratio": [_least(made, np.min), _least(made, np.max)]}
+    seen = samples(config, [made])
+    return of | {"epoch": made.epoch + 1, "minibatch": made.minibatch + 1, "samples": seen} | {
+        name: _rounded(value, 6) for name, value in numbers.items()
+    }  # fmt: skip
+
+
+def _least(update: UpdateTrace, extreme: Callable[[np.ndarray], Any]) -> float:
+    ratio = update.ratio[update.mask]
+    return float(extreme(ratio)) if len(ratio) else math.nan
+
+
+def _collected(config: RunConfig, batch: Prepared) -> dict[str, Any] | None:
+    """The batch before any update: every ratio is 1, as the policy has not moved."""
+    mask = batch.rollout.mask.numpy()
+    by_token = isinstance(config.algorithm.ratio, TokenRatio)
+    advantages = batch.advantages.advantages.numpy()[mask if by_token else _first_of_row(mask)]
+    keep = np.linspace(0, len(advantages) - 1, min(len(advantages), MAX_SAMPLES)).astype(int)
+    if not len(keep):
+        return None
+    return {
+        "level": "token" if by_token else "row", "epoch": 0, "total": len(advantages),
+        "counts": [len(advantages), 0, 0, 0, 0], "ratio": [1.0] * len(keep),
+        "advantage": _rounded(advantages[keep], 4), "fate": [FREE] * len(keep), "band": band(config),
     }  # fmt: skip
 
 

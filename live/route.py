@@ -15,7 +15,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from live import server
-from live.commands import Act, CommandError, Look, Pace, Set, obey, parse
+from live.commands import Command, CommandError, Look, Set, obey, parse
 from live.run import LiveRun
 from live.view import View, as_text
 from rlcore.knobs import SettingError
@@ -130,7 +130,7 @@ async def _listen(websocket: WebSocket, view: View, news: asyncio.Event) -> None
         news.set()
 
 
-async def _obey(websocket: WebSocket, view: View, command: Look | Set | Act | Pace) -> None:
+async def _obey(websocket: WebSocket, view: View, command: Command) -> None:
     if isinstance(command, Look):
         view.look(command)
         view.run.watch(view)  # a page that is shown again wants a fresh picture

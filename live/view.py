@@ -10,7 +10,11 @@ from collections.abc import Callable
 
 from live import frames
 from live.commands import Look
-from live.run import SCENE_EVERY, LiveRun
+from live.run import LiveRun
+from live.shown import SCENE_EVERY
+from live.tree import Branch, curves
+
+POLLED_BRANCHES = 2  # a snapshot repeats everything, so it holds the newest only
 
 
 class View:
@@ -22,6 +26,7 @@ class View:
         self._cursor = self._epoch = 0
         self._schema = self._version = -1
         self._scene, self._scene_at = 0, 0.0
+        self._branches: dict[int, int] = {}  # id: tip, as the viewer knows it
 
     def look(self, look: Look) -> None:
         """The viewer says what it shows already."""
@@ -43,8 +48,15 @@ class View:
             if frame is not None:
                 self._cursor, self._epoch = frame.total, frame.epoch
                 found.append(frames.encode(frame))
+            found += [as_text(curves(branch)) for branch in self._new_branches()]
         scene = self._new_scene()
         return [*found, scene] if scene else found
+
+    def _new_branches(self) -> list[Branch]:
+        """Branches drawn faint that have grown since they were last sent."""
+        fresh = [branch for branch in self.run.faint() if self._branches.get(branch.id) != branch.tip]
+        self._branches |= {branch.id: branch.tip for branch in fresh}
+        return fresh
 
     def scene_waits(self) -> float | None:
         """Seconds until a picture that is ready may be sent; None where there is none."""
@@ -64,7 +76,8 @@ def snapshot(run: LiveRun) -> bytes:
     with run.held_still():
         header = {"hello": run.hello(), "status": run.status()}
         scene = json.loads(run.scene.text) if run.scene.text else None
-        return frames.pack(header | {"scene": scene}, frames.encode(run.whole(limit=1000)))
+        faint = [curves(branch) for branch in run.faint()[-POLLED_BRANCHES:]]
+        return frames.pack(header | {"scene": scene, "branches": faint}, frames.encode(run.whole(limit=1000)))
 
 
 def as_text(message: object) -> str:

@@ -6,6 +6,7 @@ link are checked by the engine itself.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from live import lease
 from live.contract import Request, Setting
 from live.run import LiveRun
 from live.server import shared
+from rlcore.knobs import SettingError
 
 RECIPES = {look.recipe: look.label for look in LOOKS}
 FIRST = ("ppo", "grpo", "gspo")
@@ -25,7 +27,12 @@ WORLDS = {
     "brackets": "Words: brackets", "sentences": "Words: sentences",
 }  # fmt: skip
 MAX_SEED = 2**32 - 1
-OWN = ("recipe", "env", "seed", "run")
+OWN = ("recipe", "env", "seed", "run", "then", "step")
+MAX_STEP = 20_000
+MAX_CHANGES = 300
+MAX_SETTINGS = 40  # of one address
+MAX_THEN = 6000  # characters: what browsers and chat windows carry without harm
+TOO_LONG = "too-long"
 
 
 @dataclass(frozen=True)
@@ -46,20 +53,48 @@ def read(params: Mapping[str, str]) -> Asked:
     extra = {name: text for name, text in params.items() if name not in OWN}
     if extra:
         request = _with_settings(request, extra, refused)
-    return Asked(request, params.get("run"), tuple(refused))
+    if params.get("then"):
+        request = _with_changes(request, params["then"], refused)
+    return Asked(replace(request, stop=_step(params.get("step"), refused)), params.get("run"), tuple(refused))
 
 
 def write(run: LiveRun) -> dict[str, str]:
-    """The query parameters of a run: what was chosen, every setting that differs from the preset, and the run's id."""
-    request = run.request
+    """The query parameters of a run: what gives this very path again from nothing, the step looked at, the run's id.
+
+    Settings are those of the first step; `then` holds every change on the way, exactly.
+    """
+    request, path, at = run.request, _path(run), run.looked_at
     chosen = {"recipe": request.recipe, "env": request.env, "seed": str(request.seed)}
-    return chosen | {name: _text(value) for name, value in turned(run).items()} | {"run": run.rid}
+    return chosen | path | ({} if at is None else {"step": str(at)}) | {"run": run.rid}
+
+
+def _path(run: LiveRun) -> dict[str, str]:
+    begun, log = run.beginning()
+    first = {name: value for step, values in log for name, value in values.items() if step <= 1}
+    later = "~~".join("~".join([str(step), *_flat(values)]) for step, values in log if step > 1)
+    if len(later) > MAX_THEN or len(log) > MAX_CHANGES:
+        return _texts(turned(run)) | {"then": TOO_LONG}
+    settings = _differing(run, begun | first)
+    return _texts(settings) | ({"then": later} if later else {})
+
+
+def _flat(values: Mapping[str, Setting]) -> list[str]:
+    return [part for name, value in values.items() for part in (name, _text(value))]
+
+
+def _texts(values: Mapping[str, Setting]) -> dict[str, str]:
+    """Slots first: the numbers that live in them are only known then."""
+    return {name: _text(value) for name, value in sorted(values.items(), key=lambda pair: not isinstance(pair[1], str))}
 
 
 def turned(run: LiveRun) -> dict[str, Setting]:
     """Settings that differ from the recipe's preset: those the run was asked for with, and those turned since."""
-    now, preset = run.settings(), run.preset()
-    fixed = {name: value for name, value in run.request.settings if name not in now}
+    return _differing(run, run.settings())
+
+
+def _differing(run: LiveRun, now: Mapping[str, Setting]) -> dict[str, Setting]:
+    preset = run.preset()
+    fixed = {n: value for n, value in run.request.settings if n not in now and n.rpartition(".")[2] not in now}
     return fixed | {name: value for name, value in now.items() if preset.get(name) != value}
 
 
@@ -75,6 +110,8 @@ def lab_run() -> tuple[LiveRun, tuple[str, ...]]:
         request.recipe, request.env, request.seed,
     )  # fmt: skip
     run = found if found is not None and same else shared().create(request)
+    if found is run and asked is not None and asked.request.stop is not None:
+        _look_at(run, asked.request.stop)
     st.session_state["lab_refused"] = () if asked is None else asked.refused
     _keep(run)
     return run, st.session_state["lab_refused"]
@@ -91,7 +128,25 @@ def start_over(request: Request) -> None:
 
 def with_seed(run: LiveRun, seed: int) -> Request:
     """The same run from another seed, with its settings as they stand."""
-    return replace(run.request, seed=seed, settings=tuple(turned(run).items()))
+    return replace(run.request, seed=seed, settings=_ordered(turned(run)), then=(), stop=None)
+
+
+def with_fresh(run: LiveRun, values: Mapping[str, Setting]) -> Request:
+    """A new run with settings that a running one keeps for life, and the others as they stand. Raises SettingError."""
+    from live import engine  # late, as below
+
+    request = replace(run.request, settings=_ordered(turned(run) | dict(values)), then=(), stop=None)
+    engine.configured(request)
+    return request
+
+
+def _ordered(values: Mapping[str, Setting]) -> tuple[tuple[str, Setting], ...]:
+    return tuple(sorted(values.items(), key=lambda pair: not isinstance(pair[1], str)))
+
+
+def _look_at(run: LiveRun, step: int) -> None:
+    with contextlib.suppress(SettingError):  # a step that this run has not made (any more)
+        run.open(step)
 
 
 def _keep(run: LiveRun) -> None:
@@ -116,18 +171,53 @@ def _seed(text: str, refused: list[str]) -> int:
     return 0
 
 
-def _with_settings(request: Request, extra: Mapping[str, str], refused: list[str]) -> Request:
-    from live import engine, menu  # late: only a link with settings waits for torch
+def _step(text: str | None, refused: list[str]) -> int | None:
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit() and int(text[:9]) <= MAX_STEP:
+        return int(text)
+    refused.append(f"step: must be a whole number from 0 to {MAX_STEP}, got {text[:60]!r}; playing from the start")
+    return None
 
-    kept: dict[str, Setting] = {}
-    for name, text in list(extra.items())[:32]:
-        problem = engine.refusal(replace(request, settings=tuple(kept.items())), name, text)
+
+def _with_settings(request: Request, extra: Mapping[str, str], refused: list[str]) -> Request:
+    from live import engine  # late: only a link with settings waits for torch
+
+    kept = dict(request.settings)
+    for name, text in list(extra.items())[:MAX_SETTINGS]:
+        at = replace(request, settings=tuple(kept.items()))
+        problem = engine.refusal(at, name, text)
         if problem:
             refused.append(problem)
         else:
-            kept[name] = menu.number(text)
+            known, value = engine.accepted(at, name, text)
+            kept[known] = value
     return replace(request, settings=tuple(kept.items()))
 
 
+def _with_changes(request: Request, text: str, refused: list[str]) -> Request:
+    """`then` of an address: 12~eps_high~0.05~~40~ratio~sequence. One wrong change and none after it is taken."""
+    if text == TOO_LONG:
+        refused.append("then: this run changed its settings too often for a link; it starts with the newest ones")
+        return request
+    found: list[tuple[int, tuple[tuple[str, Setting], ...]]] = []
+    so_far = request
+    for entry in text[:MAX_THEN].split("~~")[:MAX_CHANGES]:
+        step, *rest = entry.split("~")
+        last = found[-1][0] if found else 0
+        if not (step.isascii() and step.isdigit() and last < int(step[:9]) <= MAX_STEP and rest and len(rest) % 2 == 0):
+            refused.append(f"then: must be step~name~value~~step~name~value with growing steps, got {entry[:60]!r}")
+            break
+        problems: list[str] = []
+        after = _with_settings(so_far, dict(zip(rest[::2], rest[1::2], strict=True)), problems)
+        if problems:
+            refused.append(f"then, step {int(step)}: {problems[0]}")
+            break
+        before = dict(so_far.settings)
+        found.append((int(step), tuple((n, v) for n, v in after.settings if before.get(n) != v)))
+        so_far = after
+    return replace(request, then=tuple(found))
+
+
 def _text(value: Setting) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -1,7 +1,8 @@
 import pytest
 
 from live import changes
-from live.run import UNWATCHED, LiveRun
+from live.presence import UNWATCHED
+from live.run import LiveRun
 from live.server import GRACE, Server, ServerFull
 from rlcore.knobs import SettingError
 from tests.live.fake import ANY, Clock, Watcher, starter

@@ -2,7 +2,8 @@
 
 import threading
 
-from live.run import QUANTUM, LiveRun
+from live.run import LiveRun
+from live.trained import QUANTUM
 from live.worker import IDLE, Worker
 from tests.live.fake import ANY, Clock, Watcher, starter
 

@@ -50,7 +50,7 @@ def test_an_address_round_trips_through_a_run():
         asked = state.read(written)
         assert asked.refused == ()
         assert (asked.request.recipe, asked.request.env, asked.request.seed) == ("grpo", "bandit", 5)
-        assert dict(asked.request.settings) == {"lr": 0.02, "eps_high": 0.3, "env.noise": 0.5}
+        assert dict(asked.request.settings) == {"lr": 0.02, "eps_high": 0.3, "noise": 0.5}
         assert dict(state.with_seed(run, 9).settings) == dict(asked.request.settings)
         run.set({"lr": 0.1, "eps_high": 0.2})
         assert "lr" not in state.write(run) and "eps_high" not in state.write(run), "what is as in the preset is left out"
