@@ -11,12 +11,14 @@ from rlcore.microscope.checking import Verdict, judge, judge_prediction
 from rlcore.microscope.opening import open_step, state_before
 from rlcore.microscope.outline import Station, path_of, phase_of, phases, stations
 from rlcore.microscope.phase import Blank, Line, Mistake, Phase, Question
-from rlcore.microscope.scene import Scene, Selection, scene_of
+from rlcore.microscope.picturing import batch_map, picture
+from rlcore.microscope.scene import Scene, Selection, lively, scene_of
 from rlcore.microscope.sources import Listing, loop_of, source_of
+from rlcore.microscope.tabling import row_table, token_table
 from rlcore.microscope.witness import Applied, Witnessed, witness
 
 __all__ = [
     "Applied", "Blank", "Line", "Listing", "Mistake", "Phase", "Question", "Scene", "Selection", "Station", "Verdict",
-    "Witnessed", "judge", "judge_prediction", "loop_of", "open_step", "path_of", "phase_of", "phases", "scene_of",
-    "source_of", "state_before", "stations", "witness",
+    "Witnessed", "batch_map", "judge", "judge_prediction", "lively", "loop_of", "open_step", "path_of", "phase_of", "phases",
+    "picture", "row_table", "scene_of", "source_of", "state_before", "stations", "token_table", "witness",
 ]  # fmt: skip

@@ -1,0 +1,276 @@
+"""The body of the Step-through page: which step, the walk through it, and everything about one phase.
+
+Selecting a row or token anywhere writes it to the address, from which every part of the page is drawn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+
+import streamlit as st
+
+from figures import microscope as figures
+from rlcore.microscope import (
+    Phase,
+    Scene,
+    Station,
+    batch_map,
+    path_of,
+    phase_of,
+    phases,
+    picture,
+    row_table,
+    scene_of,
+    stations,
+    token_table,
+)
+from rlcore.microscope.naming import place_text, prompt_text, row_names, what
+from rlcore.microscope.outline import ONCE, TITLES
+from rlcore.microscope.picturing import AlongRow, Curve, Distribution, Group, Picture
+from ui import controls, figure, step_quiz, step_setup, step_source
+from ui.lesson import Lesson, Section
+from ui.step_address import Opened, go, opened, selection
+
+
+def show(words: Lesson, *, entered: bool) -> Section:
+    """The whole page below its head; returns the section of the lesson that belongs to the phase.
+
+    entered  the page has just been opened: a live run's step is made anew
+    """
+    step = opened(fresh=entered)
+    step_setup.which(step)
+    scene = scene_of(step.of, selection(step.of))
+    keys = phases(scene)
+    mode = controls.choice(
+        "mode", "How to walk", tuple(step_quiz.MODES), default="predict", shown=step_quiz.MODES.__getitem__,
+        help="Each pass asks more: first a sign or which tokens die, then results, then all numbers, then without the formula.",
+    )  # fmt: skip
+    key = controls.choice("phase", "Phase", keys, shown=TITLES.__getitem__)
+    _transport(step, scene, key, mode)
+    part = words.section(key)
+    place = f"{step.key}/{key}/{scene.at.update}/{scene.at.row}/{scene.at.token}"
+    phase = phase_of(scene, key)
+    hidden = step_quiz.closed(_short(place), phase, mode)
+    _phase(scene, phase, part, mode, _short(place), hidden)
+    _batch(scene, phase, keys, hidden)
+    st.subheader("The code of this phase", divider="gray")
+    step_source.show(step.of.config, key)
+    step_quiz.score()
+    return part
+
+
+def _short(place: str) -> str:
+    return hashlib.blake2s(place.encode(), digest_size=8).hexdigest()
+
+
+# ---------------------------------------------------------------- moving about
+
+
+def _to(station: Station) -> None:
+    go(phase=station.key, **({} if station.key in ONCE else {"update": station.update + 1}))
+
+
+def _title(station: Station, scene: Scene) -> str:
+    elsewhere = station.key not in ONCE and station.update != scene.at.update
+    return TITLES[station.key] + (f", update {station.update + 1}" if elsewhere else "")
+
+
+def _select(code: int, scene: Scene) -> None:
+    row, token = divmod(code, scene.mask.shape[1])
+    if 0 <= row < len(scene.mask) and scene.mask[row, token]:
+        go(row=row + 1, token=token + 1, update=scene.at.update + 1)
+
+
+def _transport(step: Opened, scene: Scene, key: str, mode: str) -> None:
+    """Back and next, rows and tokens, updates; each with a key of the keyboard."""
+    back, ahead = path_of(scene, key)
+    walk = stations(scene)
+    here = Station(key, 0 if key in ONCE else scene.at.update)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="step_transport"):
+        st.button("Back" if back is None else f"Back: {_title(back, scene)}", shortcut="Left", disabled=back is None,
+                  on_click=_to, args=(back,), key="step_back")  # fmt: skip
+        st.button("Next" if ahead is None else f"Next: {_title(ahead, scene)}", type="primary", shortcut="Right",
+                  disabled=ahead is None, on_click=_to, args=(ahead,), key="step_next")  # fmt: skip
+        _numbers(scene)
+    if here in walk:
+        st.caption(f"Station {walk.index(here) + 1} of {len(walk)} on this {what(scene)}'s way.")
+        st.progress((walk.index(here) + 1) / len(walk))
+    if ahead is None:
+        harder = step_quiz.HARDER[mode]
+        st.success(f"That was the whole way of this {what(scene)} through the step.", icon=":material/flag:")
+        st.button(f"Once more from the start: {step_quiz.MODES[harder]}", on_click=partial(go, phase="sample", mode=harder, update=None))
+
+
+def _numbers(scene: Scene) -> None:
+    """Row, token and update as fields, with buttons for neighbors."""
+    rows, tokens, at = len(scene.mask), scene.tokens, scene.at
+    n = int((tokens < at.token).sum())
+    _field("row", "Row", at.row + 1, rows)
+    _hop("Row up", "W", at.row > 0, row=at.row)
+    _hop("Row down", "S", at.row + 1 < rows, row=at.row + 2)
+    if len(tokens) > 1:
+        _field("token", what(scene).capitalize(), at.token + 1, int(tokens[-1]) + 1)
+        _hop(f"{what(scene).capitalize()} before", "A", n > 0, row=at.row + 1, token=int(tokens[n - 1]) + 1)
+        _hop(f"{what(scene).capitalize()} after", "D", n + 1 < len(tokens), row=at.row + 1,
+             token=int(tokens[min(n + 1, len(tokens) - 1)]) + 1)  # fmt: skip
+    if len(scene.updates) > 1:
+        _field("update", f"Update of {len(scene.updates)}", at.update + 1, len(scene.updates))
+
+
+ICONS = {"W": "arrow_upward", "S": "arrow_downward", "A": "arrow_back", "D": "arrow_forward"}
+
+
+def _hop(label: str, shortcut: str, possible: bool, **to: int) -> None:
+    st.button("", icon=f":material/{ICONS[shortcut]}:", shortcut=shortcut, disabled=not possible, help=label, on_click=partial(go, **to),
+              key=f"step_hop_{shortcut}")  # fmt: skip
+
+
+def _field(name: str, label: str, value: int, most: int) -> None:
+    key = f"step_{name}"
+    st.session_state[key] = value
+
+    def changed() -> None:
+        if st.session_state[key] is not None:
+            go(**{name: st.session_state[key]})
+
+    st.number_input(label, 1, most, key=key, on_change=changed, width=110)
+
+
+# ---------------------------------------------------------------- one phase
+
+
+def _where(scene: Scene) -> str:
+    """The selected row in a line: prompt and reply, or what was done."""
+    names = row_names(scene)
+    n = int((scene.tokens < scene.at.token).sum())
+    start = max(0, n - 8)
+    said = " ".join(f"**[{name}]**" if start + i == n else name for i, name in enumerate(names[start : n + 9]))
+    said = ("… " if start else "") + said + (" …" if n + 9 < len(names) else "")
+    prompt = prompt_text(scene)
+    lead = f"“{prompt}” → " if prompt else ""
+    update = ""
+    if scene.updates:
+        u = scene.update
+        update = f" · update {scene.at.update + 1} of {len(scene.updates)}: epoch {u.epoch + 1}, minibatch {u.minibatch + 1}"
+    return f"Row {scene.at.row + 1}, {what(scene)} {scene.at.token + 1} ({place_text(scene) or 'one step'}): {lead}{_plain(said)}{update}"
+
+
+def _plain(text: str) -> str:
+    return text.replace("#", r"\#").replace(">", r"\>").replace("$", r"\$").replace("+", r"\+")
+
+
+def _phase(scene: Scene, phase: Phase, part: Section, mode: str, place: str, hidden: bool) -> None:
+    st.caption(_where(scene))
+    left, right = st.columns([0.54, 0.46], gap="medium")
+    with left:
+        st.subheader(phase.title)
+        st.markdown(phase.sentence)
+        if not phase.present:
+            _elsewhere(scene)
+        if phase.formula and not (mode == "memory" and hidden):
+            st.latex(phase.formula)
+        if mode == "predict" and not hidden:
+            step_quiz.tell(place, phase)
+        if not (mode == "predict" and hidden):
+            blank = step_quiz.letters(step_quiz.blanks_of(phase, mode)) if hidden else {}
+            for each in phase.lines if not (mode == "memory" and hidden) else ():
+                st.latex(each.latex(blank))
+        if hidden and mode == "predict":
+            step_quiz.ask(place, phase, row_names(scene))
+        elif hidden:
+            step_quiz.fill(place, phase, mode)
+        elif phase.note:
+            st.markdown(phase.note)
+        with st.expander("Why, in words", icon=":material/menu_book:"):
+            st.markdown(part.text)
+    with right:
+        _pictures(scene, phase, hidden)
+
+
+def _elsewhere(scene: Scene) -> None:
+    if scene.meets and scene.here is None:
+        st.button("Go to its next update", on_click=partial(go, update=_next_meeting(scene) + 1))
+
+
+def _next_meeting(scene: Scene) -> int:
+    later = [k for k in scene.meets if k > scene.at.update]
+    return later[0] if later else scene.meets[-1]
+
+
+def _pictures(scene: Scene, phase: Phase, hidden: bool) -> None:
+    if hidden:
+        st.info("The picture comes with the numbers. What is known so far is in the table below.", icon=":material/visibility_off:")
+        return
+    found = picture(scene, phase.key) if phase.present else None
+    if found is not None:
+        figure.show(_plate(found, scene, phase), key="step_picture", on_pick=partial(_select, scene=scene))
+
+
+def _plate(found: Picture, scene: Scene, phase: Phase) -> figures.Plate:
+    title = f"{phase.title}: row {scene.at.row + 1}"
+    if isinstance(found, AlongRow):
+        return figures.along_row(found, title=title, unit=what(scene))
+    if isinstance(found, Distribution):
+        return figures.distribution(found, title=title)
+    if isinstance(found, Group):
+        return figures.group(found, title=title)
+    return figures.curve(found, title=title) if isinstance(found, Curve) else figures.terms(found, title=title)
+
+
+# ---------------------------------------------------------------- the batch
+
+
+def _batch(scene: Scene, phase: Phase, keys: tuple[str, ...], hidden: bool) -> None:
+    """The row as a table, the rows as a table, the batch as a map: what is known so far, each of them selects."""
+    st.subheader("The row and the batch, as far as this phase", divider="gray")
+    n = keys.index(phase.key)
+    known = keys[: n if hidden else n + 1]
+    left, right = st.columns([0.54, 0.46], gap="medium")
+    with left:
+        tabs = st.tabs([f"This row, {what(scene)} by {what(scene)}", "All rows"])
+        with tabs[0]:
+            _tokens(scene, known)
+        with tabs[1]:
+            _rows(scene, judged="advantage" in known)
+    with right:
+        shown = [k for k in known if phase_of(scene, k).shows]
+        if shown:
+            last = phase_of(scene, shown[-1])
+            figure.show(figures.batch(batch_map(scene, last.key, last.shows), title=f"The batch: {last.title}"), key="step_batch",
+                        on_pick=partial(_select, scene=scene))  # fmt: skip
+
+
+def _tokens(scene: Scene, known: tuple[str, ...]) -> None:
+    at, mine = scene.at, int((scene.tokens < scene.at.token).sum())
+    key = f"step_tokens_{at.row}_{at.token}"
+
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        if rows:
+            go(row=at.row + 1, token=int(scene.tokens[rows[0]]) + 1, update=at.update + 1)
+
+    st.dataframe(
+        token_table(scene, known), hide_index=True, height=_height(scene.length), key=key, on_select=picked, selection_mode="single-row",
+        selection_default={"selection": {"rows": [mine]}}, alt=f"Row {at.row + 1}, every {what(scene)} with its numbers",
+    )  # fmt: skip
+    st.caption(f"Select a line to select its {what(scene)} everywhere.")
+
+
+def _rows(scene: Scene, *, judged: bool) -> None:
+    at, key = scene.at, f"step_rows_{scene.at.row}"
+    table = row_table(scene, judged=judged)
+
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        if rows:
+            go(row=int(rows[0]) + 1, token=None, update=at.update + 1)
+
+    chosen = [at.row] if at.row < len(table["row"]) else []
+    st.dataframe(table, hide_index=True, height=_height(len(table["row"])), key=key, on_select=picked, selection_mode="single-row",
+                 selection_default={"selection": {"rows": chosen}}, alt="All rows of the batch")  # fmt: skip
+    st.caption("Select a line to select its row everywhere.")
+
+
+def _height(lines: int) -> int:
+    return min(35 * (lines + 1) + 3, 318)
