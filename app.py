@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from live import warm
+from ui.interview.back import way_back
 from ui.pages import existing
 
 
@@ -17,7 +18,10 @@ def main() -> None:
     pages = [
         st.Page(entry.file, title=entry.title, url_path=entry.url or None, default=not entry.url) for entry in existing()
     ]
-    st.navigation(pages, position="top").run()
+    chosen = st.navigation(pages, position="top")
+    if chosen.url_path != "interview":
+        way_back()
+    chosen.run()
 
 
 if get_script_run_ctx(suppress_warning=True) is not None:

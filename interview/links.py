@@ -28,6 +28,7 @@ RecipeName = Literal[
 RECIPES: tuple[str, ...] = get_args(RecipeName)
 EnvName = Literal["bandit", "contextual", "gridworld", "corridor", "CartPole-v1"]
 ENVS: tuple[str, ...] = get_args(EnvName)
+WORD_TASKS = ("addition", "sorting", "brackets", "sentences")
 Dotted = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$", max_length=60)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 
@@ -167,7 +168,22 @@ PARAMS: Mapping[str, Mapping[str, Check]] = {
     },
     "step_through": {**_RUN, "phase": _word},
     "lab": _RUN,
-    "duel": {**_RUN, "recipes": _some_of(*RECIPES, least=2, most=5)},
+    "duel": {
+        **{name: _RUN[name] for name in ("recipe", "seed", "epochs", "group_size", "kl_beta", *_BAND)},
+        "env": _one_of(*ENVS, *WORD_TASKS),
+        "step": _number(0, 200),
+        "recipes": _some_of(*RECIPES, "ppo_rlhf", least=2, most=5),
+        "story": _word,
+        "show": _one_of("tokens", "gradients", "update", "recipes", "table"),
+        "quantity": _one_of("gradient", "advantage", "active", "weight", "ratio", "change"),
+        "numbers": _one_of("here", "paper"),
+        "change": _some_of("eps", "group", "std", "beta", "aggregate"),
+        "scale": _one_of("std", "none"),
+        "aggregate": _one_of("sequence_mean", "token_mean", "sequence_sum", "constant_length"),
+        "prompt": _number(1, 256),
+        "state": _number(1, 400),
+        "row": _number(1, 16),
+    },
     "glossary": {"term": _word},
     "misconceptions": {"card": _number(1, 15)},
 }

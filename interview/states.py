@@ -33,11 +33,11 @@ def _step(params: Params) -> None:
 
 
 def _duel(params: Params) -> None:
-    """The same settings for each of the recipes."""
-    check_shape("duel")({name: params[name] for name in params if name in ("recipes", "step")})
-    rest = {name: value for name, value in params.items() if name not in ("recipes", "step")}
+    """Every contender must fit the world, with what is changed about it."""
+    check_shape("duel")(params)
+    env, seed = str(params.get("env", "gridworld")), int(params.get("seed", 0))
     for recipe in str(params.get("recipes", "grpo,gspo")).split(","):
-        _run({**rest, "recipe": recipe})
+        preset(recipe, env, seed)
 
 
 def _glossary(params: Params) -> None:
