@@ -112,7 +112,7 @@ def policy_loss(
     may have moved away from `algorithm.kl.kl_beta`. Returns all terms; `terms.loss` is to be minimised.
     """
     mask, beta, eta = rollout.mask, kl_beta, algorithm.entropy_coef
-    logp, gain = masked.fill(now.logp, mask), masked.fill(advantages.advantages, mask)
+    logp, gain = now.logp, masked.fill(advantages.advantages, mask)
     weight = algorithm.aggregate(mask, logp)
     token_weight = weight if algorithm.aggregate == TOKEN_MEAN else TOKEN_MEAN(mask, logp)
     ratio = algorithm.ratio(logp, rollout.logp_old, mask)
@@ -132,9 +132,8 @@ def policy_loss(
         entropy_bonus = eta * masked.weighted(masked.fill(now.entropy, mask), spread)
         loss = loss - entropy_bonus
     if not isinstance(algorithm.critic, NoCritic):
-        value_new, value_old = masked.fill(now.value, mask), masked.fill(rollout.value_old, mask)
-        returns = masked.fill(advantages.returns, mask)
-        value_loss = algorithm.critic(value_new, value_old, returns, token_weight)
+        value_new, returns = masked.fill(now.value, mask), masked.fill(advantages.returns, mask)
+        value_loss = algorithm.critic(value_new, rollout.value_old, returns, token_weight)
         loss = loss + value_loss
     return LossTerms(
         loss, policy, kl_loss, entropy_bonus, value_loss, ratio, surrogate, gain, weight, token_weight, correction, kl

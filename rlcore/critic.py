@@ -1,7 +1,7 @@
 """The critic's loss: how the value head is fitted to the returns, with each library's own form of value clipping.
 
-Values map `(value_new, value_old, returns, weight)` to a scalar; `weight` [..., B, T] sums to 1 (a token mean).
-The coefficient `c_v` is part of the value; the policy loss adds the result as it is.
+Values map `(value_new, value_old, returns, weight)` to a scalar; `weight` [..., B, T] sums to 1 (a token mean). What stands
+in value_old where the weight is 0 is never read; value_new and returns must be clean there. The coefficient `c_v` is part of the value; the policy loss adds the result as it is.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ValueClipMax(Value):
     eps_value: float = knob(0.2, "ε_v", 0, 1e6, "band of the value around its old self", suggested=(0.01, 5))
 
     def __call__(self, value_new: Tensor, value_old: Tensor, returns: Tensor, weight: Tensor) -> Tensor:
-        clipped = clipped_value(value_new, value_old, eps_value=self.eps_value)
+        clipped = clipped_value(value_new, masked.fill(value_old, weight != 0), eps_value=self.eps_value)
         error = torch.maximum((value_new - returns).square(), (clipped - returns).square())
         return self.coef * 0.5 * masked.weighted(error, weight)
 
@@ -82,7 +82,7 @@ class ValueClipOnly(Value):
     eps_value: float = knob(0.2, "ε_v", 0, 1e6, "band of the value around its old self", suggested=(0.01, 5))
 
     def __call__(self, value_new: Tensor, value_old: Tensor, returns: Tensor, weight: Tensor) -> Tensor:
-        clipped = clipped_value(value_new, value_old, eps_value=self.eps_value)
+        clipped = clipped_value(value_new, masked.fill(value_old, weight != 0), eps_value=self.eps_value)
         return self.coef * masked.weighted((clipped - returns).square(), weight)
 
 

@@ -6,12 +6,13 @@ seeds at once) are carried through: sums run over the last two dimensions only.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 
 def fill(x: Tensor, mask: Tensor, value: float = 0.0) -> Tensor:
     """`x` where the mask is True, `value` elsewhere; the gradient under a False mask is exactly 0. Shapes [..., T]."""
-    return x.masked_fill(~mask, value)
+    return torch.where(mask, x, value)
 
 
 def total(x: Tensor, mask: Tensor) -> Tensor:

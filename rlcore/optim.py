@@ -68,7 +68,7 @@ class Adam(Value):
         """(new theta, new moments); theta, grad [..., P]."""
         updates = moments.updates + 1
         m = torch.lerp(moments.m, grad, 1 - self.beta1)
-        v = torch.addcmul(moments.v * self.beta2, grad, grad, value=1 - self.beta2)
+        v = (moments.v * self.beta2).addcmul_(grad, grad, value=1 - self.beta2)
         scale = (v / (1 - self.beta2**updates)).sqrt_().add_(self.eps)
         return torch.addcdiv(theta, m, scale, value=-lr / (1 - self.beta1**updates)), Moments(m, v, updates)
 

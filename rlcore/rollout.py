@@ -7,7 +7,7 @@ with respect to the policy: this module never scores and never differentiates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -65,17 +65,22 @@ def take(rollout: Rollout, rows: Tensor) -> Rollout:
     return _each(rollout, lambda x: x.index_select(0, rows))
 
 
-def cut(rollout: Rollout, start: int, stop: int) -> Rollout:
-    """Rows start to stop - 1, as views: nothing is copied."""
-    return _each(rollout, lambda x: x[start:stop])
+def split(rollout: Rollout, sizes: list[int]) -> list[Rollout]:
+    """The rollout in pieces of so many rows each, as views: nothing is copied."""
+    columns = {name: x.split_with_sizes(sizes) for name, x in _columns(rollout)}
+    return [replace(rollout, **{name: parts[i] for name, parts in columns.items()}) for i in range(len(sizes))]
 
 
 def light(rollout: Rollout) -> Rollout:
-    """Without what only advantages are made of: those tensors have no rows left and cost nothing to cut and take."""
+    """Without what only advantages are made of: those tensors have no rows left and cost nothing to split and take."""
     spent = {name: getattr(rollout, name)[:0] for name in ("reward", "terminal", "truncated", "value_next")}
     return replace(rollout, **spent, dist_old=None)
 
 
 def _each(rollout: Rollout, part: Callable[[Tensor], Tensor]) -> Rollout:
-    tensors = ((f.name, getattr(rollout, f.name)) for f in fields(rollout))
-    return replace(rollout, **{name: part(x) for name, x in tensors if x is not None and len(x)})
+    return replace(rollout, **{name: part(x) for name, x in _columns(rollout)})
+
+
+def _columns(rollout: Rollout) -> list[tuple[str, Tensor]]:
+    """The tensors that have rows, by field name."""
+    return [(name, x) for name, x in vars(rollout).items() if x is not None and x.shape[0]]

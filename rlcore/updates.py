@@ -6,16 +6,16 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from rlcore import masked
 from rlcore.advantages import Advantages, whitened
-from rlcore.algorithm import LossTerms, PolicyOutput, policy_loss, shaped_reward
+from rlcore.algorithm import LossTerms, PolicyOutput, shaped_reward
 from rlcore.config import EpochKlStop, MinibatchKlStop, RunConfig
 from rlcore.envs.protocol import Dice
 from rlcore.metrics import (
@@ -30,7 +30,8 @@ from rlcore.metrics import (
 )
 from rlcore.optim import clip_by_global_norm
 from rlcore.records import StepTrace, UpdateTrace, arrays, freeze, update_trace
-from rlcore.rollout import Rollout, cut, light, take
+from rlcore.rollout import Rollout, light, split, take
+from rlcore.slopes import judge
 from rlcore.state import TrainState, beta_in_force, diverged
 
 
@@ -99,11 +100,11 @@ class Piece:
 def whole(config: RunConfig, batch: Prepared) -> Piece:
     """The batch in order, as one piece."""
     rollout = batch.rollout
-    return Piece(torch.arange(rollout.rows), rollout, _whitened(config, batch.advantages, rollout.mask, 1))
+    return Piece(torch.arange(rollout.rows), rollout, _whitened(config, batch.advantages, rollout.mask, [rollout.rows]))
 
 
 def pieces(config: RunConfig, batch: Prepared, dice: Dice, epoch: int) -> Iterator[Piece]:
-    """The minibatches of an epoch: the whole batch in order, or equal parts of it after one shuffle."""
+    """The minibatches of an epoch: the whole batch in order, or about equal parts of it after one shuffle."""
     rows, count = batch.rollout.rows, config.batch.minibatches
     if rows == 0:
         return
@@ -111,24 +112,27 @@ def pieces(config: RunConfig, batch: Prepared, dice: Dice, epoch: int) -> Iterat
         yield whole(config, batch)
         return
     order = torch.from_numpy(dice("shuffle", epoch).permutation(rows))
-    rollout, advantages = take(batch.rollout, order), batch.advantages.each(lambda x: x.index_select(0, order))
-    even = rows % count == 0
-    if even:
-        advantages = _whitened(config, advantages, rollout.mask, count)
     edges = [round(i * rows / count) for i in range(count + 1)]
-    for start, stop in zip(edges, edges[1:], strict=False):
-        piece = Piece(order[start:stop], cut(rollout, start, stop), advantages.each(operator.itemgetter(slice(start, stop))))
-        yield piece if even else replace(piece, advantages=_whitened(config, piece.advantages, piece.rollout.mask, 1))
+    sizes = [stop - start for start, stop in zip(edges, edges[1:], strict=False)]
+    rollout, advantages = take(batch.rollout, order), batch.advantages.each(lambda x: x.index_select(0, order))
+    advantages = _whitened(config, advantages, rollout.mask, sizes)
+    columns = zip(*(x.split_with_sizes(sizes) for x in vars(advantages).values()), strict=True)
+    for places, part, own in zip(order.split_with_sizes(sizes), split(rollout, sizes), columns, strict=True):
+        yield Piece(places, part, Advantages(*own))
 
 
-def _whitened(config: RunConfig, advantages: Advantages, mask: Tensor, parts: int) -> Advantages:
-    """Advantages whitened within each of `parts` equal runs of rows, where the recipe whitens by minibatch."""
-    whiten = config.algorithm.whiten
+def _whitened(config: RunConfig, advantages: Advantages, mask: Tensor, sizes: list[int]) -> Advantages:
+    """Advantages whitened within each run of `sizes` rows, where the recipe whitens by minibatch; all runs at once."""
+    whiten, values = config.algorithm.whiten, advantages.advantages
     if whiten.scope != "minibatch":
         return advantages
-    split = (parts, -1, mask.shape[-1])
-    values = whiten(advantages.advantages.view(split), mask.view(split)).view(mask.shape)
-    return replace(advantages, advantages=values)
+    if len(set(sizes)) == 1:
+        split = (len(sizes), sizes[0], -1)
+        return replace(advantages, advantages=whiten(values.view(split), mask.view(split)).view(mask.shape))
+    padded = pad_sequence(list(values.split_with_sizes(sizes)), batch_first=True)
+    real = pad_sequence(list(mask.split_with_sizes(sizes)), batch_first=True)
+    runs = zip(whiten(padded, real), sizes, strict=True)
+    return replace(advantages, advantages=torch.cat([run[:size] for run, size in runs]))
 
 
 class Updates:
@@ -137,8 +141,9 @@ class Updates:
     def __init__(self, state: TrainState, config: RunConfig, batch: Prepared, trace: bool) -> None:
         self.start, self.config, self.batch, self.trace = state, config, batch, trace
         self.theta, self.moments = state.theta.clone(), state.moments
-        self.params = {name: part.requires_grad_() for name, part in state.layout.parts(self.theta).items()}
-        self.critic = config.algorithm.needs_critic
+        self.grad = torch.zeros_like(self.theta)
+        self.params, self.grads = state.layout.parts(self.theta), state.layout.parts(self.grad)
+        self.critic, self.judge = config.algorithm.needs_critic, judge(config.algorithm)
         self.lr = config.optim.lr * config.optim.schedule(state.step)
         self.kl_beta = beta_in_force(state, config)
         self.seen: list[list[Seen]] = []
@@ -151,25 +156,24 @@ class Updates:
         if self.halted:
             return False
         rollout, advantages = piece.rollout, piece.advantages
-        now = self.config.policy.evaluate(self.params, rollout, critic=self.critic)
-        terms = policy_loss(self.config.algorithm, now, rollout, advantages, self.kl_beta)
+        scored = self.config.policy.scored(self.params, rollout, critic=self.critic)
+        terms, slopes = self.judge(self.config.algorithm, scored.now, rollout, advantages, self.kl_beta)
         if self._too_far(terms, rollout):
             self.halted = True
             return False
-        asked = [*self.params.values(), now.logp] if self.trace else list(self.params.values())
-        grads = torch.autograd.grad(terms.loss, asked, materialize_grads=True)
-        grad = torch.cat([g.reshape(-1) for g in grads[: len(self.params)]])
-        clipped, norm = clip_by_global_norm(grad, self.config.optim.max_grad_norm)
+        scored.back(slopes, self.grads)
+        clipped, norm = clip_by_global_norm(self.grad, self.config.optim.max_grad_norm)
         updated, self.moments = self.config.optim(self.theta, clipped, self.moments, lr=self.lr)
-        self._note(epoch, terms, now, rollout, norm)
+        self._note(epoch, terms, scored.now, rollout, norm)
         if self.trace:
             moved = float(torch.linalg.vector_norm(updated - self.theta))
             scalars = {"grad_norm": norm, "update_norm": moved, "lr": self.lr, "kl_beta": self.kl_beta}
-            by_part = {name: float(g.norm()) for name, g in self.start.layout.parts(grad).items()}
+            by_part = {name: float(g.norm()) for name, g in self.grads.items()}
+            grad_logp = torch.zeros_like(scored.now.logp) if slopes.logp is None else slopes.logp
             self.traces.append(
                 update_trace(
-                    terms, advantages, rollout, now=now, place=(epoch, minibatch), rows=piece.rows,
-                    grad_logp=grads[-1], scalars=scalars, grad_by_part=by_part, entropy_coef=self._entropy_coef,
+                    terms, advantages, rollout, now=scored.now, place=(epoch, minibatch), rows=piece.rows,
+                    grad_logp=grad_logp, scalars=scalars, grad_by_part=by_part, entropy_coef=self._entropy_coef,
                 )
             )  # fmt: skip
         self.theta.copy_(updated)

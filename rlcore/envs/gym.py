@@ -187,22 +187,39 @@ Act = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 def _actor(
     policy: ActorCritic, params: Params, vector: Any, dice: np.random.Generator, shape: tuple[int, int]
 ) -> Act:
-    """(obs [B, ...], t) -> (action as the policy means it, action as the environment takes it); shape is (T, B)."""
-    space, watched = vector.single_action_space, vector.single_observation_space
-    discrete = isinstance(space, Discrete)
-    size = int(np.prod(space.shape))
-    die = dice.random(shape, dtype=np.float32) if discrete else dice.uniform(1e-7, 1 - 1e-7, (*shape, size))
+    """(obs [B, ...], t) -> (action as the policy means it, action as the environment takes it); shape is (T, B).
 
-    def act(obs: np.ndarray, t: int) -> tuple[np.ndarray, np.ndarray]:
-        with torch.inference_mode():
-            head = policy.act(params, observed(obs, watched))
-        if isinstance(head, Categorical):
-            action = inverse_cdf(np.exp(head.logp.numpy()).cumsum(-1), die[t])
+    All in numpy: a handful of rows at a time, calls of torch would cost more than the environment.
+    """
+    space, heads = vector.single_action_space, _heads(policy, params, vector.single_observation_space)
+    if isinstance(space, Discrete):
+        die = dice.random(shape, dtype=np.float32)
+
+        def choose(obs: np.ndarray, t: int) -> tuple[np.ndarray, np.ndarray]:
+            logits = heads(obs)
+            action = inverse_cdf(np.exp(logits - logits.max(-1, keepdims=True)).cumsum(-1), die[t])
             return action, action + int(space.start)
-        action = head.sample(torch.from_numpy(die[t].astype(np.float32))).numpy()
+
+        return choose
+    uniform = dice.uniform(1e-7, 1 - 1e-7, (*shape, int(np.prod(space.shape)))).astype(np.float32)
+    noise = (params["actor.log_std"].exp() * torch.special.ndtri(torch.from_numpy(uniform))).numpy()
+
+    def aim(obs: np.ndarray, t: int) -> tuple[np.ndarray, np.ndarray]:
+        action = heads(obs) + noise[t]
         return action, np.clip(action.reshape(-1, *space.shape), space.low, space.high)
 
-    return act
+    return aim
+
+
+def _heads(policy: ActorCritic, params: Params, space: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """obs [B, ...] -> logits or means [B, out]; where states are finite, from a table made once."""
+    if isinstance(space, Discrete):
+        with torch.no_grad():
+            head = policy.act(params, torch.arange(int(space.n)))
+        table = (head.logp if isinstance(head, Categorical) else head.mean).numpy()
+        return lambda obs: table[obs - int(space.start)]
+    run = policy.by_numpy(params)
+    return lambda obs: run(obs.reshape(len(obs), -1).astype(np.float32))
 
 
 def observed(obs: np.ndarray, space: Any) -> torch.Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -10,6 +12,7 @@ from rlcore.algorithm import PolicyOutput
 from rlcore.knobs import Value
 from rlcore.policies.heads import Categorical, Gaussian
 from rlcore.policies.parameters import Params
+from rlcore.policies.scored import Scored, by_autograd
 from rlcore.policies.shape import Shape
 from rlcore.rollout import Rollout
 
@@ -33,6 +36,10 @@ class ActorCritic(Value):
         """V at obs, [...]."""
         raise NotImplementedError
 
+    def by_numpy(self, params: Params) -> Callable[[np.ndarray], np.ndarray]:
+        """The actor's last layer at float vectors [B, D], for a collector's inner loop: logits or means [B, out]."""
+        raise NotImplementedError
+
     def evaluate(self, params: Params, rollout: Rollout, *, critic: bool) -> PolicyOutput:
         """The policy's view of a rollout's rows: logp, entropy, value [B, T]; dist [B, T, A] for finite actions.
 
@@ -42,3 +49,7 @@ class ActorCritic(Value):
         logp = head.log_prob(rollout.action)
         value = self.value(params, rollout.obs) if critic else torch.zeros_like(logp)
         return PolicyOutput(logp, head.entropy(), value, head.logp if isinstance(head, Categorical) else None)
+
+    def scored(self, params: Params, rollout: Rollout, *, critic: bool) -> Scored:
+        """As `evaluate`, cut off from the graph, with the way back to the parameters (`policies.scored`)."""
+        return by_autograd(self, params, rollout, critic=critic)

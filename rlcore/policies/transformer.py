@@ -21,6 +21,7 @@ from rlcore.policies.attention import Cache, Past
 from rlcore.policies.heads import categorical
 from rlcore.policies.moe import Dense, FeedForward, normal
 from rlcore.policies.parameters import Params
+from rlcore.policies.scored import Scored, by_autograd
 from rlcore.policies.shape import Shape
 from rlcore.policies.weights import load_start
 from rlcore.rollout import Rollout
@@ -123,6 +124,10 @@ class Transformer(Value):
         logp = head.log_prob(rollout.action)
         value = self.value(params, hidden) if critic else torch.zeros_like(logp)
         return PolicyOutput(logp, head.entropy(), value, head.logp)
+
+    def scored(self, params: Params, rollout: Rollout, *, critic: bool) -> Scored:
+        """As `evaluate`, cut off from the graph, with the way back to the parameters (`policies.scored`)."""
+        return by_autograd(self, params, rollout, critic=critic)
 
     def replies(self, params: Params, rollout: Rollout) -> tuple[Tensor, list[Tensor]]:
         """What the network thought before each reply token: hidden [B, T, d]; experts [B, T, k] per mixture layer."""
