@@ -25,6 +25,7 @@ from ui import controls, refusals, stories
 RECIPES = tuple(each.recipe for each in LOOKS)
 FIRST = ("ppo", "grpo", "gspo")
 FEWEST, MOST = 2, 5
+FIRST_STEP = 8  # by then the rows of a group differ, which is when there is something to fight about
 WORLDS = (*ENVS, *WORDS)
 WORLD_LABELS = {
     "bandit": "Bandit", "contextual": "Contextual bandit", "gridworld": "Gridworld", "corridor": "Noisy corridor",
@@ -69,7 +70,7 @@ def fight() -> Fought | None:
     frozen, where = _batch()
     if frozen is None:
         return None
-    numbers = controls.choice("numbers", "Settings", tuple(NUMBERS), shown=NUMBERS.__getitem__)
+    numbers = controls.choice("numbers", "With the numbers", tuple(NUMBERS), shown=NUMBERS.__getitem__)
     what, size = _what_if(frozen)
     try:
         plain = whatif.contenders(keys, frozen.config, numbers="paper" if numbers == "paper" else "here")
@@ -124,7 +125,7 @@ def _of_preset() -> tuple[Frozen | None, str]:
     left, middle, right = st.columns(3)
     with left:
         about = replace(controls.counted(0, 200, "training steps of the run before this batch"), suggested=(0, 30))
-        step = controls.whole("step", about, 0, name="steps before")
+        step = controls.whole("step", about, FIRST_STEP, name="steps before")
     with middle:
         passed = _pass()
     with right:
