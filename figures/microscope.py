@@ -97,7 +97,7 @@ def along_row(found: AlongRow, *, title: str, unit: str) -> Plate:
                     data=found.codes[found.dead], hover="no gradient")  # fmt: skip
         d.area(found.chosen - 0.5, found.chosen + 0.5, color=d.color.mark)
         d.y(label)
-        d.x(unit, range=[-0.6, len(places) - 0.4], **_ticks(places, found.names))
+        d.x(unit, range=[-0.6, len(places) - 0.4], zeroline=False, **_ticks(places, found.names))
         return d.figure(height=HEIGHT, legend=bool(found.lines) or bool(found.dead.any()))
 
     mine = f"{height[found.chosen]:.4g}" if np.isfinite(height[found.chosen]) else "not in this update"
@@ -178,10 +178,13 @@ def batch(found: Map, *, title: str) -> Plate:
         across = place | {"x0": -0.5, "x1": columns[-1] + 0.5}
         if found.across in ("token", "step"):
             d.shapes.append({"type": "rect", **across, "line": {"color": d.ink, "width": 1}})
-        d.shapes.append({"type": "rect", **place, "line": {"color": d.ink, "width": 3}})
-        d.x(found.across, range=[-0.5, columns[-1] + 0.5], **_ticks(columns, [str(c + 1) for c in columns]))
-        d.y("row", **_ticks(rows, found.rows, 16), autorange="reversed")
-        return d.figure(height=int(min(max(150, 90 + 14 * len(rows)), 420)), legend=False, margin={"l": 62, "r": 12, "t": 14, "b": 84})
+        d.shapes.append({"type": "rect", **place, "line": {"color": d.ink, "width": 2.5}})
+        tall = int(min(max(190, 120 + 14 * len(rows)), 440))
+        d.traces[-1]["colorbar"]["y"] = -52 / (tall - 112)
+        bare = {"zeroline": False, "showgrid": False}
+        d.x(found.across, range=[-0.5, columns[-1] + 0.5], **_ticks(columns, [str(c + 1) for c in columns], 16), **bare)
+        d.y("row", **_ticks(rows, found.rows, 16), autorange="reversed", **bare)
+        return d.figure(height=tall, legend=False, margin={"l": 62, "r": 12, "t": 14, "b": 98})
 
     seen = values[np.isfinite(values)]
     span = f"from {seen.min():.4g} to {seen.max():.4g}" if len(seen) else "nowhere to be had"

@@ -39,20 +39,23 @@ def show(words: Lesson, *, entered: bool) -> Section:
     entered  the page has just been opened: a live run's step is made anew
     """
     step = opened(fresh=entered)
-    step_setup.which(step)
+    left, right = st.columns([0.4, 0.6], gap="medium")
+    with left:
+        step_setup.which(step)
     scene = scene_of(step.of, selection(step.of))
     keys = phases(scene)
-    mode = controls.choice(
-        "mode", "How to walk", tuple(step_quiz.MODES), default="predict", shown=step_quiz.MODES.__getitem__,
-        help="Each pass asks more: first a sign or which tokens die, then results, then all numbers, then without the formula.",
-    )  # fmt: skip
+    with right:
+        mode = controls.choice(
+            "mode", "How to walk", tuple(step_quiz.MODES), default="predict", shown=step_quiz.MODES.__getitem__,
+            help="Each pass asks more: first a sign or which tokens die, then results, then all numbers, then without the formula.",
+        )  # fmt: skip
     key = controls.choice("phase", "Phase", keys, shown=TITLES.__getitem__)
     _transport(step, scene, key, mode)
     part = words.section(key)
     place = f"{step.key}/{key}/{scene.at.update}/{scene.at.row}/{scene.at.token}"
     phase = phase_of(scene, key)
     hidden = step_quiz.closed(_short(place), phase, mode)
-    _phase(scene, phase, part, mode, _short(place), hidden)
+    _phase(scene, phase, keys, part, mode, _short(place), hidden)
     _batch(scene, phase, keys, hidden)
     st.subheader("The code of this phase", divider="gray")
     step_source.show(step.of.config, key)
@@ -94,8 +97,8 @@ def _transport(step: Opened, scene: Scene, key: str, mode: str) -> None:
                   disabled=ahead is None, on_click=_to, args=(ahead,), key="step_next")  # fmt: skip
         _numbers(scene)
     if here in walk:
-        st.caption(f"Station {walk.index(here) + 1} of {len(walk)} on this {what(scene)}'s way.")
-        st.progress((walk.index(here) + 1) / len(walk))
+        n = walk.index(here) + 1
+        st.progress(n / len(walk), text=f"Station {n} of {len(walk)} on this {what(scene)}'s way through the step")
     if ahead is None:
         harder = step_quiz.HARDER[mode]
         st.success(f"That was the whole way of this {what(scene)} through the step.", icon=":material/flag:")
@@ -160,7 +163,7 @@ def _plain(text: str) -> str:
     return text.replace("#", r"\#").replace(">", r"\>").replace("$", r"\$").replace("+", r"\+")
 
 
-def _phase(scene: Scene, phase: Phase, part: Section, mode: str, place: str, hidden: bool) -> None:
+def _phase(scene: Scene, phase: Phase, keys: tuple[str, ...], part: Section, mode: str, place: str, hidden: bool) -> None:
     st.caption(_where(scene))
     left, right = st.columns([0.54, 0.46], gap="medium")
     with left:
@@ -185,7 +188,7 @@ def _phase(scene: Scene, phase: Phase, part: Section, mode: str, place: str, hid
         with st.expander("Why, in words", icon=":material/menu_book:"):
             st.markdown(part.text)
     with right:
-        _pictures(scene, phase, hidden)
+        _pictures(scene, phase, keys, hidden)
 
 
 def _elsewhere(scene: Scene) -> None:
@@ -198,11 +201,13 @@ def _next_meeting(scene: Scene) -> int:
     return later[0] if later else scene.meets[-1]
 
 
-def _pictures(scene: Scene, phase: Phase, hidden: bool) -> None:
+def _pictures(scene: Scene, phase: Phase, keys: tuple[str, ...], hidden: bool) -> None:
+    """The phase's picture, or while it is closed the last one that is known."""
     if hidden:
-        st.info("The picture comes with the numbers. What is known so far is in the table below.", icon=":material/visibility_off:")
-        return
-    found = picture(scene, phase.key) if phase.present else None
+        st.caption("This phase's picture comes with its numbers. The last one, and in the table below everything known so far:")
+    known = keys[: keys.index(phase.key) + (not hidden)]
+    drawable = ((each, picture(scene, each.key)) for each in map(partial(phase_of, scene), reversed(known)) if each.present)
+    phase, found = next(((each, seen) for each, seen in drawable if seen is not None), (phase, None))
     if found is not None:
         figure.show(_plate(found, scene, phase), key="step_picture", on_pick=partial(_select, scene=scene))
 

@@ -13,6 +13,7 @@ import streamlit as st
 from live import engine
 from live.contract import Request
 from live.server import shared
+from rlcore.algorithms import recognise
 from rlcore.config import RunConfig
 from rlcore.knobs import SettingError
 from rlcore.microscope import Selection, Witnessed, lively, open_step, witness
@@ -22,7 +23,7 @@ from rlcore.state import Diverged
 
 HERE = ("row", "token", "update")
 OWN = ("recipe", "env", "seed", "step", "run", "node", "phase", "mode", "show", *HERE)
-FIRST = {"recipe": "grpo", "env": "gridworld", "seed": 0, "step": 5}
+FIRST = {"recipe": "grpo", "env": "addition", "seed": 0, "step": 3}
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,6 @@ def _of_a_preset() -> Opened:
 
 def of_name(config: RunConfig) -> str:
     """What the algorithm is called."""
-    from rlcore.algorithms import recognise
-
     return str(recognise(config.algorithm))
 
 

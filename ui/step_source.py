@@ -9,14 +9,14 @@ import streamlit as st
 from rlcore.config import RunConfig
 from rlcore.microscope import Listing, loop_of, source_of
 
-AROUND = 3
+AROUND = 1
 _STYLE = """<style>
-.listing { overflow-x: auto; font: 0.8rem/1.5 var(--st-code-font, ui-monospace, monospace); border: 1px solid var(--st-border-color);
+.listing { overflow-x: auto; font: 0.8rem/1.5 "Source Code Pro", "Source Code VF", ui-monospace, monospace; border: 1px solid rgba(128, 128, 128, 0.35);
   border-radius: 0.4rem; padding: 0.4rem 0; max-height: 26rem; overflow-y: auto; }
 .listing ol { list-style: none; margin: 0; padding: 0; min-width: max-content; }
 .listing li { white-space: pre; padding: 0 0.8rem; margin: 0; font: inherit; }
 .listing li::before { content: attr(data-n); display: inline-block; width: 2.4em; margin-right: 0.9em; text-align: right; opacity: 0.55; }
-.listing li.marked { background: color-mix(in srgb, var(--st-primary-color) 14%, transparent); box-shadow: inset 3px 0 var(--st-primary-color); }
+.listing li.marked { background: rgba(64, 140, 220, 0.16); box-shadow: inset 3px 0 #3F86CE; }
 .listing li.gap { opacity: 0.55; }
 </style>"""
 
@@ -39,7 +39,7 @@ def as_html(listing: Listing, *, whole: bool) -> str:
     """A listing as an ordered list; unmarked parts far from a mark become a gap, unless `whole`."""
     lines = listing.text.split("\n")
     near = {n + d for n in listing.marked for d in range(-AROUND, AROUND + 1)}
-    kept = [n for n in range(1, len(lines) + 1) if whole or not listing.marked or n in near]
+    kept = [n for n in range(1, len(lines) + 1) if whole or not listing.marked or n in listing.marked or (n in near and lines[n - 1])]
     out, last = [], 0
     for n in kept:
         if n != last + 1:

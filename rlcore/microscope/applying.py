@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlcore.microscope.naming import action_name, what
+from rlcore.microscope.naming import action_name, in_math, token_name, what
 from rlcore.microscope.phase import Blank, Line, Mistake, Phase, Question, line
 from rlcore.microscope.scene import Scene
 from rlcore.optim import Adam
@@ -49,8 +49,7 @@ def apply(scene: Scene) -> Phase:
     grad, scaled = float(did.grad[at.index]), float(did.scaled[at.index])
     before, after = float(did.before[at.index]), float(did.after[at.index])
     norm, bound = scene.update.grad_norm, config.optim.max_grad_norm
-    lines = [line(r"g'=@g@\cdot\min\Big(1,\frac{@bound@}{@norm@}\Big)=@scaled@\qquad\text{(scaled to norm}\le@bound@)", g=grad,
-                  bound=bound, norm=norm, scaled=scaled)]  # fmt: skip
+    lines = [line(r"g'=@g@\cdot\min\Big(1,\frac{@bound@}{@norm@}\Big)=@scaled@", g=grad, bound=bound, norm=norm, scaled=scaled)]
     blanks = [Blank("scaled", "g'", "gradient after scaling", scaled, 2,
                     (Mistake(grad, "The norm is above the bound: the gradient is scaled down."),
                      Mistake(math.copysign(min(abs(grad), bound), grad), "The bound is on the *norm* of all parameters, not on each.")))]  # fmt: skip
@@ -61,8 +60,9 @@ def apply(scene: Scene) -> Phase:
     moved = scene.logp_after(scene.at.update)[scene.at.row, scene.at.token]
     lines += more
     was = scene.now("logp_new")
-    lines.append(line(r"\log\pi(\text{this }\text{@what@}):\ @was@\to @is@\quad(\pi:\ @p@\to @q@)", what=what(scene), was=was,
-                      **{"is": float(moved)}, p=math.exp(was), q=math.exp(float(moved))))  # fmt: skip
+    name = in_math(token_name(scene))
+    lines.append(line(rf"\log\pi({name}):\ @was@\ \to\ @is@", was=was, **{"is": float(moved)}))
+    lines.append(line(rf"\pi({name}):\ @p@\ \to\ @q@", p=math.exp(was), q=math.exp(float(moved))))
     answer = "up" if after > before else "down" if after < before else "nowhere"
     question = Question("choice", f"Its gradient is {scaled:+.3g}. Where does the parameter go ({at.name})?", answer,
                         f"θ: {before:.6g} → {after:.6g}.", ("up", "nowhere", "down"))  # fmt: skip
@@ -82,8 +82,8 @@ def _adam(scene: Scene, at: Spot, g: float) -> Told:
     before, after = float(did.before[at.index]), float(did.after[at.index])
     mhat, vhat = m / (1 - optim.beta1**n), v / (1 - optim.beta2**n)
     lines = [
-        line(r"m=@b1@\cdot @(m0)@+@r1@\cdot @(g)@=@m@,\qquad v=@b2@\cdot @v0@+@r2@\cdot @(g)@^2=@v@", b1=optim.beta1, m0=m0,
-             r1=1 - optim.beta1, g=g, m=m, b2=optim.beta2, v0=v0, r2=1 - optim.beta2, v=v),
+        line(r"m=@b1@\cdot @(m0)@+@r1@\cdot @(scaled)@=@m@", b1=optim.beta1, m0=m0, r1=1 - optim.beta1, scaled=g, m=m),
+        line(r"v=@b2@\cdot @(v0)@+@r2@\cdot @(scaled)@^2=@v@", b2=optim.beta2, v0=v0, r2=1 - optim.beta2, scaled=g, v=v),
         line(r"\hat m=\frac{@m@}{1-@b1@^{@n@}}=@mhat@,\qquad \hat v=\frac{@v@}{1-@b2@^{@n@}}=@vhat@", m=m, b1=optim.beta1,
              n=str(n), mhat=mhat, v=v, b2=optim.beta2, vhat=vhat),
         line(r"\theta\leftarrow @before@-@lr@\cdot\frac{@mhat@}{\sqrt{@vhat@}+@eps@}=@after@", before=before, lr=did.lr,
@@ -99,8 +99,9 @@ def _adam(scene: Scene, at: Spot, g: float) -> Told:
     blank = Blank("after", r"\theta_{\text{new}}", "the parameter after the step", after, 1, wrong,
                   max(0.02 * abs(after - before), 1e-9))  # fmt: skip
     formula = (
-        r"g'=g\cdot\min\Big(1,\tfrac{g_{\max}}{\lVert g\rVert}\Big),\quad m\leftarrow\beta_1m+(1-\beta_1)g',\quad "
-        r"v\leftarrow\beta_2v+(1-\beta_2)g'^2,\quad \theta\leftarrow\theta-\mathrm{lr}\,\frac{\hat m}{\sqrt{\hat v}+\epsilon}"
+        r"\begin{gathered}g'=g\cdot\min\Big(1,\tfrac{g_{\max}}{\lVert g\rVert}\Big),\quad "
+        r"\theta\leftarrow\theta-\mathrm{lr}\,\frac{\hat m}{\sqrt{\hat v}+\epsilon}\\ m\leftarrow\beta_1m+(1-\beta_1)g',\quad "
+        r"v\leftarrow\beta_2v+(1-\beta_2)g'^2\end{gathered}"
     )
     sentence = "The gradient of all parameters is scaled to a bound, Adam turns it into a step, and the policy is a new one."
     return lines, blank, formula, sentence

@@ -8,6 +8,7 @@ import torch
 
 from rlcore.advantages import Gae, Returns
 from rlcore.kl import KlInReward, Pair, kl_reward_term
+from rlcore.microscope.moving import estimator_words, kl_mistakes
 from rlcore.microscope.naming import in_math, place_text, prompt_text, token_name, what
 from rlcore.microscope.phase import Blank, Line, Mistake, Phase, Question, line
 from rlcore.microscope.scene import Scene
@@ -119,19 +120,18 @@ def _shaped(scene: Scene) -> tuple[list[Line], list[Blank]]:
     algorithm, rollout, at = scene.of.config.algorithm, scene.rollout, scene.at
     plain, lines, blanks = scene.collected("reward"), [], []
     after = float(algorithm.shaping(rollout, torch.where(rollout.mask, rollout.reward, 0.0))[at.row, at.token])
-    if isinstance(algorithm.shaping, SoftOverlong | ClipReward):
-        how = r"\text{overlong penalty}" if isinstance(algorithm.shaping, SoftOverlong) else r"\text{clipped}"
-        lines.append(line(rf"r_{{@t@}}=@r@\to @shaped@\quad({how})", t=str(at.token + 1), r=plain, shaped=after))
+    if isinstance(algorithm.shaping, ClipReward):
+        lines.append(line(r"r_{@t@}=@r@\to @shaped@\quad\text{(clipped)}", t=str(at.token + 1), r=plain, shaped=after))
+    if isinstance(algorithm.shaping, SoftOverlong):
+        lines.append(_overlong(scene, algorithm.shaping))
     if isinstance(algorithm.kl, KlInReward):
         pair = Pair(rollout.logp_old, rollout.logp_ref, rollout.dist_old, rollout.dist_ref)
         k = float(kl_reward_term(algorithm.kl, pair, rollout.mask)[at.row, at.token])
         beta, paid = beta_in_force(scene.of.state, scene.of.config), scene.reward()
-        lines.append(
-            line(
-                r"k_{@t@}=\widehat{\mathrm{KL}}\big(\log\pi_{\text{old}}=@old@,\ \log\pi_{\text{ref}}=@ref@\big)=@k@",
-                t=str(at.token + 1), old=scene.collected("logp_old"), ref=scene.collected("logp_ref"), k=k,
-            )
-        )  # fmt: skip
+        old, ref = scene.collected("logp_old"), scene.collected("logp_ref")
+        lines.append(line(r"\Delta=\log\pi_{\text{old}}-\log\pi_{\text{ref}}=@old@-@(ref)@=@gap@", old=old, ref=ref, gap=old - ref))
+        lines.append(line(estimator_words(algorithm.kl.estimator)[1], gap=old - ref, minus=ref - old, k=k))
+        blanks.append(Blank("k", "k", "KL estimate of this token", k, 2, kl_mistakes(algorithm.kl.estimator, old - ref, k)))
         lines.append(line(r"r'_{@t@}=@r@-@beta@\cdot @(k)@=@paid@", t=str(at.token + 1), r=after, beta=beta, k=k, paid=paid))
         wrong = (
             Mistake(after + beta * k, "The sign of the penalty is wrong: distance to the reference is *subtracted*."),
@@ -140,6 +140,16 @@ def _shaped(scene: Scene) -> tuple[list[Line], list[Blank]]:
         )
         blanks.append(Blank("paid", f"r'_{{{at.token + 1}}}", "reward of this token after the KL penalty", paid, 2, wrong))
     return lines, blanks
+
+
+def _overlong(scene: Scene, rule: SoftOverlong) -> Line:
+    """What the row's length costs it, on its last token."""
+    rewards = scene.rollout.reward.where(scene.rollout.mask, torch.zeros(()))
+    penalty = float((rule(scene.rollout, rewards) - rewards)[scene.at.row].sum())
+    return line(
+        r"\text{length }@L@\text{ against }@from@\text{ to }@max@:\ \text{penalty }@pen@", L=str(scene.length),
+        **{"from": str(rule.max_length - rule.cache)}, max=str(rule.max_length), pen=penalty,
+    )  # fmt: skip
 
 
 def _sum(scene: Scene) -> tuple[Line, Blank]:
@@ -151,7 +161,7 @@ def _sum(scene: Scene) -> tuple[Line, Blank]:
     if len(some) <= MOST_SUMMANDS:
         values |= {f"x{n}": r for n, r in enumerate(some)}
         right = "+".join(f"@(x{n})@" for n in range(len(some))) or "0"
-        zeros = r"\;+\,0\text{s}" if len(some) < len(rewards) else ""
+        zeros = r"\;+\,0\text{s}" if some and len(some) < len(rewards) else ""
     else:
         right, zeros = r"\sum_{t=1}^{@L@}r'_{t}", ""
     wrong = [Mistake(total / max(len(rewards), 1), "That is the mean over tokens; a row's score is the sum.")]

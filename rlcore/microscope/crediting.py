@@ -29,12 +29,21 @@ def advantage(scene: Scene) -> Phase:
     told = _WRITERS[type(slot)](scene)
     sentence, formula, lines, blanks = told
     value = float(scene.raw.advantages[scene.at.row, scene.at.token])
-    note = "" if scene.kept else "This row's group was left out by the recipe's selection: it takes part in no update."
+    note = _note(scene)
     question = Question(
         "choice", f"What is the sign of this {what(scene)}'s advantage?", sign_of(value),
         f"A = {value:+.4g}, before any whitening.", SIGNS,
     )  # fmt: skip
     return Phase("advantage", "Advantage", sentence, formula, lines, blanks, question, note, shows="advantages")
+
+
+def _note(scene: Scene) -> str:
+    if not scene.kept:
+        return "This row's group was left out by the recipe's selection: it takes part in no update."
+    by_group = not isinstance(scene.of.config.algorithm.advantage, Gae | Returns)
+    if by_group and len(scene.siblings) > 1 and np.ptp(_scores(scene)) == 0:
+        return "All scores of this group are equal: a dead group, nobody in it gets an advantage."
+    return ""
 
 
 # ---------------------------------------------------------------- estimators over groups
@@ -71,7 +80,8 @@ def _group_relative(scene: Scene) -> Told:
                              "You divided by the standard deviation; this recipe does not."))  # fmt: skip
     else:
         pool = _pool(scene, slot, scores)
-        std, eps, ddof = scale - slot.eps, slot.eps, slot.ddof
+        eps, ddof = slot.eps, slot.ddof
+        std = scale - eps if np.ptp(pool) else 0.0  # what remains of a flat group is rounding
         lines.append(
             line(
                 r"\mathrm{std}(R)=\sqrt{\tfrac{1}{@n@-@ddof@}\textstyle\sum_j (R_j-@(mean)@)^2}=@std@", n=str(len(pool)),
@@ -100,8 +110,7 @@ def _group_relative(scene: Scene) -> Told:
         "none": r"\hat A_i=R_i-\mathrm{mean}(R_{\text{group}})",
         "batch": r"\hat A_i=\frac{R_i-\mathrm{mean}(R_{\text{group}})}{\mathrm{std}(R_{\text{all rows}})+\varepsilon}",
     }[slot.scale]
-    flat = " All scores of this group are equal, so nobody gets anything." if np.ptp(scores) == 0 else ""
-    sentence = f"The row is compared with its {len(scores) - 1} siblings; every {what(scene)} of it gets the same number.{flat}"
+    sentence = f"The row is compared with its {len(scores) - 1} siblings; every {what(scene)} of it gets the same number."
     return sentence, formula, tuple(lines), tuple(blanks)
 
 
@@ -274,8 +283,8 @@ def whiten(scene: Scene) -> Phase | None:
                         f"Before: {raw[row, token]:+.4g}, mean {mean:+.4g}, after: {value:+.4g}.", SIGNS)  # fmt: skip
     where = "the whole batch" if rule.scope == "batch" else "this minibatch"
     sentence = (
-        f"All advantages of {where} ({len(pool)} of them) are shifted and stretched to mean 0 and spread 1: a step that did better "
-        "than the critic thought can come out negative if the others did better still."
+        f"All advantages of {where} ({len(pool)} of them) are shifted and stretched to mean 0 and spread 1: one that did better "
+        "than expected can come out negative if the others did better still."
     )
     formula = rf"\tilde A_{{it}}=\frac{{\hat A_{{it}}-\mathrm{{mean}}}}{{{_general(rule)}}}"
     return Phase("whiten", "Whiten", sentence, formula, lines, blanks, question, shows="advantages")

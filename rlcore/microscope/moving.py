@@ -88,7 +88,7 @@ def _of_row(scene: Scene, slot: SequenceRatio | SequenceTokenRatio | SequencePro
     every = scene.row_now("token_log_ratio").astype(np.float64)
     total, n, padded = float(every.sum()), len(every), scene.mask.shape[1]
     product = isinstance(slot, SequenceProduct)
-    parts = "+".join(rf"({x:.4g})" if x < 0 else f"{x:.4g}" for x in every[:6]) + (r"+\dots" if n > 6 else "")
+    parts = "+".join(rf"({x:.4g})" if x < 0 else f"{x:.4g}" for x in every[:4]) + (r"+\dots" if n > 4 else "")
     lines = [line(rf"\textstyle\sum_t\log\rho_{{t}}={parts}=@sum@", sum=total)]
     if product:
         lines.append(line(r"\rho_i=e^{@sum@}=@rho@", sum=total, rho=value))
@@ -170,7 +170,7 @@ def kl(scene: Scene) -> Phase:
     lines.append(line(written, gap=gap, minus=-gap, k=value, rho=scene.now("ratio")))
     lines.append(line(r"\beta k=@beta@\cdot @(k)@=@price@", beta=beta, k=value, price=beta * value))
     blanks = (
-        Blank("k", "k", "KL estimate of this token", value, 1, _kl_mistakes(slot, gap, value)),
+        Blank("k", "k", "KL estimate of this token", value, 1, kl_mistakes(slot.estimator, gap, value)),
         Blank("price", r"\beta k", "what it costs", beta * value, 2, (Mistake(value, "β is missing."),)),
     )
     answer = "zero" if abs(value) < 1e-7 else "positive" if value > 0 else "negative"
@@ -184,8 +184,9 @@ def kl(scene: Scene) -> Phase:
     return Phase("kl", "KL", sentence, formula, tuple(lines), blanks, question, _gradient_note(slot), shows="kl")
 
 
-def _estimators(slot: KlInLoss) -> tuple[str, str]:
-    general, written = {
+def estimator_words(estimator: K1 | K2 | K3 | AbsLogRatio | ExactKl) -> tuple[str, str]:
+    """An estimator as a formula, and with the numbers gap, minus (the gap turned round) and k."""
+    return {
         K1: (r"k_1=\log\pi_\theta-\log\pi_{\text{ref}}", r"k_1=@k@"),
         K2: (r"k_2=\tfrac12(\log\pi_\theta-\log\pi_{\text{ref}})^2", r"k_2=\tfrac12\cdot @(gap)@^2=@k@"),
         K3: (
@@ -197,13 +198,17 @@ def _estimators(slot: KlInLoss) -> tuple[str, str]:
             r"k=\sum_a\pi_\theta(a)\,\log\frac{\pi_\theta(a)}{\pi_{\text{ref}}(a)}",
             r"k=\textstyle\sum_a\pi_\theta(a)\,(\dots)=@k@\quad\text{(over all actions)}",
         ),
-    }[type(slot.estimator)]
+    }[type(estimator)]
+
+
+def _estimators(slot: KlInLoss) -> tuple[str, str]:
+    general, written = estimator_words(slot.estimator)
     if isinstance(slot.gradient, RatioCorrected):
         return rf"\rho\cdot\Big[{general}\Big]", written.replace("=@k@", r",\quad \rho\,k=@rho@\cdot k=@k@")
     return general, written
 
 
-def _kl_mistakes(slot: KlInLoss, gap: float, value: float) -> tuple[Mistake, ...]:
+def kl_mistakes(estimator: K1 | K2 | K3 | AbsLogRatio | ExactKl, gap: float, value: float) -> tuple[Mistake, ...]:
     """What other estimators and slips would give at this gap."""
     k3 = math.exp(-gap) + gap - 1
     found = [
@@ -213,7 +218,7 @@ def _kl_mistakes(slot: KlInLoss, gap: float, value: float) -> tuple[Mistake, ...
         Mistake(gap, "That is k1, the plain log-ratio; this recipe uses another estimator."),
         Mistake(-gap, "Upside down: policy minus reference."),
         Mistake(0.5 * gap**2, "That is k2; this recipe uses another estimator."),
-        Mistake(gap**2, "The half is missing." if isinstance(slot.estimator, K2) else "That is the squared log-ratio."),
+        Mistake(gap**2, "The half is missing." if isinstance(estimator, K2) else "That is the squared log-ratio."),
         Mistake(k3, "That is k3; this recipe uses another estimator, or weights it."),
     ]
     return tuple(m for m in found if abs(m.value - value) > max(0.02 * abs(value), 1e-6))

@@ -25,7 +25,7 @@ def action_name(config: Any, action: Any) -> str:
     if env.kind in ("bandit", "contextual_bandit", "contextual"):
         return f"arm {int(action) + 1}"
     if str(getattr(env, "id", "")).startswith("CartPole"):
-        return ("push left", "push right")[int(action)]
+        return ("←", "→")[int(action)]
     return f"action {int(action)}"
 
 

@@ -26,8 +26,6 @@ EACH: dict[str, Callable[[Scene], Phase | None]] = {
     "loss": loss, "gradient": gradient, "apply": apply,
 }  # fmt: skip
 TITLES = {key: key.capitalize() for key in (*ONCE, *EACH)} | {"kl": "KL"}
-ANYWAY = ("loss", "apply")
-"""Phases of an update that say something of it even where the selected row takes no part."""
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def _along(scene: Scene, values: Array, title: str, **more: object) -> AlongRow:
 def picture(scene: Scene, key: str) -> Picture | None:
     """The picture of a phase at the selection; None where there is nothing to see."""
     if key not in ("sample", "score", "advantage") and (not scene.updates or scene.here is None):
-        return _terms(scene) if key == "loss" and scene.updates else None
+        return None
     return _PICTURES[key](scene)
 
 
@@ -207,7 +207,7 @@ def _dots(
 
 
 def _ratio(scene: Scene) -> Picture:
-    shown = _along(scene, np.exp(scene.table("token_log_ratio")), "token ratio", base=1.0, band=band(scene), mark_dead=True)
+    shown = _along(scene, np.exp(scene.table("token_log_ratio")), "token ratio", base=1.0, band=band(scene))
     if scene.of.config.algorithm.ratio.kind == "token":
         return shown
     whole = scene.table("ratio")[scene.at.row][scene.tokens].astype(float)
@@ -324,7 +324,7 @@ _PICTURES: dict[str, Callable[[Scene], Picture | None]] = {
 
 # ---------------------------------------------------------------- the whole batch
 
-MOST_ROWS = 96
+MOST_ROWS = 64
 _SHOWN: dict[str, tuple[str, float | None]] = {
     "logp_old": ("log π_old", None), "reward": ("reward", 0.0), "advantages": ("advantage", 0.0), "ratio": ("ratio", 1.0),
     "gain": ("gain ψ", 0.0), "correction": ("correction", 1.0), "kl": ("KL estimate", None), "weight": ("weight", None),

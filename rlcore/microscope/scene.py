@@ -130,7 +130,7 @@ class Scene:
     def now(self, name: str) -> float:
         """A number of the selected update at the selected token."""
         assert self.here is not None
-        return float(getattr(self.update, name)[self.here])
+        return float(getattr(self.update, name)[self.here]) + 0.0  # never a negative zero
 
     def row_now(self, name: str) -> Array:
         """The selected row's valid numbers in the selected update."""

@@ -1,4 +1,4 @@
-"""The gradient phase: what each token's log-probability is asked to do, in closed form and as autograd found it."""
+"""The gradient phase: what each token's log-probability is asked to do, in closed form and as the engine found it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def gradient(scene: Scene) -> Phase:
     value, w, u = scene.now("grad_logp"), scene.now("weight"), scene.update
     push, pull = gain_slope(scene), kl_slope(scene)
     symbol, written = _slope_words(scene)
-    lines = [line(rf"\frac{{\partial(c\psi)}}{{\partial\log\pi}}={symbol}=@push@\quad\text{{{written}}}", push=push)]
+    how = "" if symbol == "0" else f"{symbol}="
+    lines = [line(rf"\frac{{\partial({_c(scene)}\psi)}}{{\partial\log\pi}}={how}@push@\quad\text{{{written}}}", push=push)]
     has_kl = isinstance(scene.of.config.algorithm.kl, KlInLoss)
     if has_kl:
         lines.append(line(r"\frac{\partial k}{\partial\log\pi}=@pull@", pull=pull))
@@ -37,13 +38,13 @@ def gradient(scene: Scene) -> Phase:
     answer = STILL if abs(value) < 1e-9 else UP if value < 0 else DOWN
     question = Question("choice", f"What is this {what(scene)}'s probability asked to become?", answer,
                         f"∂L/∂log π = {value:+.4g}, and the step goes against the gradient.", (UP, STILL, DOWN))  # fmt: skip
-    formula = r"\frac{\partial\mathcal L}{\partial\log\pi_\theta(a_{it})}=-w_{it}\Big[\frac{\partial(c\psi)}{\partial\log\pi}" + (
-        r"-\beta\,\frac{\partial k}{\partial\log\pi}\Big]" if has_kl else r"\Big]")  # fmt: skip
-    blanks = (Blank("g", r"\partial\mathcal L/\partial\log\pi", "what autograd finds here", value, 1, _mistakes(scene, push, pull)),
-              Blank("push", r"\partial(c\psi)/\partial\log\pi", "slope of the gain", push, 2, _of_push(scene, push)))  # fmt: skip
+    formula = rf"\frac{{\partial\mathcal L}}{{\partial\log\pi_\theta(a_{{it}})}}=-w_{{it}}\Big[\frac{{\partial({_c(scene)}\psi)}}{{\partial\log\pi}}"
+    formula += r"-\beta\,\frac{\partial k}{\partial\log\pi}\Big]" if has_kl else r"\Big]"
+    blanks = (Blank("g", r"\partial\mathcal L/\partial\log\pi", "slope of the loss in this log-probability", value, 1, _mistakes(scene, push, pull)),
+              Blank("push", rf"\partial({_c(scene)}\psi)/\partial\log\pi", "slope of the gain", push, 2, _of_push(scene, push)))  # fmt: skip
     sentence = (
-        "Autograd asks each log-probability to move: the advantage says which way, ratio and weight how strongly, and a bound that "
-        "bites says not at all."
+        "Each log-probability is asked to move: the advantage says which way, ratio and weight how strongly, and a bound that bites "
+        "says not at all. From there the chain rule goes on into the parameters."
     )
     return Phase("gradient", "Gradient", sentence, formula, tuple(lines), blanks, question, _note(scene), shows="grad_logp")
 
@@ -129,23 +130,30 @@ def _me(scene: Scene) -> int:
 # ---------------------------------------------------------------- words
 
 
+def _c(scene: Scene) -> str:
+    """The letter of the correction, where this recipe has one."""
+    corrected = "logp_rollout" in scene.of.trace.rollout and scene.of.config.algorithm.correction.kind != "no_correction"
+    return "c" if corrected or scene.of.config.algorithm.gate.kind != "all_tokens" else ""
+
+
 def _slope_words(scene: Scene) -> tuple[str, str]:
     """The slope as a formula, and why it is what it is."""
     surrogate, slot = scene.of.config.algorithm.surrogate, scene.of.config.algorithm.ratio
     if scene.now("dead_low") or scene.now("dead_high") or scene.now("dead_dual"):
         return "0", "(dead: the bound is a constant)"
+    c, c_t = _c(scene), "c_t" if _c(scene) else ""
     special = {
-        ScoreFunction: ("cA", "(no ratio)"), Cispo: (r"c\,\mathrm{clip}(\rho)\,A", "(never dead)"),
-        Vespo: (r"c\,\varphi A", ""), Gmpo: (r"\tfrac{1}{|o_i|}\sum_t c_t\,\psi_i", ""),
-        Sapo: (r"c\,A\,\rho\cdot4\sigma(1-\sigma)", "(fading, never dead)"),
+        ScoreFunction: (rf"{c} A", "(no ratio)"), Cispo: (rf"{c}\,\mathrm{{clip}}(\rho)\,A", "(never dead)"),
+        Vespo: (rf"{c}\,\varphi A", ""), Gmpo: (rf"\tfrac{{1}}{{|o_i|}}\sum_t {c_t}\,\psi_i", ""),
+        Sapo: (rf"{c}\,A\,\rho\cdot4\sigma(1-\sigma)", "(fading, never dead)"),
     }.get(type(surrogate))  # fmt: skip
     if special:
         return special
     if isinstance(slot, SequenceRatio):
-        return r"\tfrac1{|o_i|}\sum_t c_tA_t\,s_i", "(every token of the row the same)"
+        return rf"\tfrac1{{|o_i|}}\sum_t {c_t}A_t\,s_i", "(every token of the row the same)"
     if isinstance(slot, SequenceProduct):
-        return r"\sum_t c_tA_t\,\rho_i", "(every token of the row the same)"
-    return r"c\,\rho A", "(alive)"
+        return rf"\sum_t {c_t}A_t\,\rho_i", "(every token of the row the same)"
+    return rf"{c}\,\rho A", "(alive)"
 
 
 def _mistakes(scene: Scene, push: float, pull: float) -> tuple[Mistake, ...]:

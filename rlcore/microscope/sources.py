@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from rlcore import slopes
 from rlcore.algorithm import Algorithm
 from rlcore.algorithms import recognise
 from rlcore.config import RunConfig
@@ -53,7 +54,7 @@ def source_of(config: RunConfig, key: str) -> Listing:
     if key == "sample":
         return _functions("How it was drawn", *_drawing(config))
     if key == "gradient":
-        return _marked(_functions("How it was differentiated", Updates.run), r"autograd|grad|asked")
+        return _marked(_functions("How it was differentiated", *_differentiating(config.algorithm)), r"slope|toward|logp|gain|back\(|grad")
     if key == "apply":
         optim = type(config.optim).__call__
         return _marked(_functions("How it was applied", clip_by_global_norm, optim), r"return|scale|m =|v =|updates =|norm =")
@@ -67,10 +68,28 @@ def _unfolded(algorithm: Algorithm, key: str) -> Listing:
     marked: set[int] = set()
     if SLOTS[key] in spans and key != "loss":
         first, last = spans[SLOTS[key]]
-        marked |= {n for n in range(first, last + 1) if lines[n - 1].strip()}
+        marked |= {n for n in range(first, last + 1) if lines[n - 1].strip()} - _declared(lines, first, last)
     start, stop = spans["loss"]
     marked |= {n for n in range(start, stop + 1) if key in _CALLS and re.match(_CALLS[key], lines[n - 1])}
     return Listing("The source that ran, unfolded", page.text, frozenset(marked))
+
+
+def _differentiating(algorithm: Algorithm) -> tuple[Callable[..., object], ...]:
+    """From the loss to each log-probability, and from there into the parameters."""
+    chosen = slopes.judge(algorithm)
+    parts = (slopes._in_log_ratio, slopes._to_tokens) if chosen is slopes.in_closed_form else ()
+    return (chosen, *parts, Updates.run)
+
+
+def _declared(lines: list[str], first: int, last: int) -> set[int]:
+    """Lines of headings and of dataclasses: what there is, not what is done."""
+    found, inside = set(), False
+    for n in range(first, last + 1):
+        text = lines[n - 1]
+        inside = text.startswith(("@dataclass", "class ", "# --")) or (inside and (not text or text.startswith(" ")))
+        if inside:
+            found.add(n)
+    return found
 
 
 def _drawing(config: RunConfig) -> tuple[Callable[..., object], ...]:

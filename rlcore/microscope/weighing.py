@@ -134,7 +134,7 @@ def loss(scene: Scene) -> Phase:
     w, gain, c = scene.now("weight"), scene.now("gain"), scene.now("correction")
     values: dict[str, float | str] = {"w": w, "gain": gain, "mine": mine}
     inner, general = "@gain@", r"\psi"
-    if scene.of.trace.rollout.get("logp_rollout") is not None or c != 1:
+    if c != 1:
         inner, general, values["c"] = r"@c@\cdot @(gain)@", r"c\,\psi", c
     wrong = [Mistake(-mine, "The sign turns once, here: a gain is to be raised, a loss to be lowered."),
              Mistake(mine / w if w else 0.0, "The weight is missing.")]  # fmt: skip
@@ -172,5 +172,5 @@ def _sum(scene: Scene, u: UpdateTrace) -> Line:
 def _zero(scene: Scene, u: UpdateTrace) -> str:
     if abs(u.policy_loss) < 1e-6 and np.abs(u.grad_logp).max() > 1e-9:
         return "The policy part of the loss is (nearly) 0, and its gradient is not: with every ratio at 1 the gains are the "\
-               "advantages, which cancel inside a group; their *slopes* do not. Don't judge a run by its loss."  # fmt: skip
+               "advantages, which cancel (inside a group, or by whitening); their *slopes* do not. Don't judge a run by its loss."  # fmt: skip
     return ""
