@@ -32,13 +32,13 @@ Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 class Setup(Value):
     """How one arm was run: a preset by recipe and environment, what was changed in it, and for how many steps.
 
-    overrides  dotted settings as `--set` and the lab's URL take them; empty: the preset itself
+    overrides  dotted settings as `--set` and the lab's URL take them, or a whole slot's value; empty: the preset itself
     """
 
     recipe: str
     env: str
     steps: int = Field(0, ge=0, description="training steps; 0: the start of the run")
-    overrides: dict[str, float | str | None] = Field(default_factory=dict)
+    overrides: dict[str, float | str | None | dict[str, float | str]] = Field(default_factory=dict)
 
 
 class Comparison(Value):

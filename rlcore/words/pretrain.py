@@ -57,6 +57,7 @@ class Recipe:
 RECIPES: Mapping[str, Recipe] = {
     "addition": Recipe(Addition(), AdditionTeacher()),
     "addition-hurried": Recipe(Addition(), AdditionTeacher(direct=0.8, direct_slips=0.8, work_slips=0.05)),
+    "addition-fluent": Recipe(Addition(), AdditionTeacher(direct=0.0, work_slips=0.0)),
     "addition-moe": Recipe(Addition(), AdditionTeacher(), Transformer(feed_forward=MixtureOfExperts())),
     "sorting": Recipe(Sorting(), SortingTeacher(), steps=250),
     "brackets": Recipe(Brackets(), BracketsTeacher(), steps=700),
