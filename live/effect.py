@@ -2,7 +2,7 @@
 
 Windows of the same length lie on both sides of the change. A difference counts where it exceeds NOISE standard errors;
 the spread is taken from step-to-step differences, which a slow trend hardly touches. A metric that moved the same way
-before the change is told to have done so. This module knows no algorithm: it compares columns.
+before the change is told to have done so. A fork is compared with its parent instead, step by step. This module knows no algorithm: it compares columns.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LONGEST, SHORTEST = 40, 5  # updates in a window
+LONGEST, SHORTEST = 20, 5  # updates in a window
 NOISE = 3.0  # standard errors
 TOLD = 3  # metrics in a sentence
-GROWN = (5, 10, 20, 40)  # updates after a change at which the sentence is made anew
+GROWN = (5, 10, 20)  # updates after a change at which the sentence is made anew
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,36 @@ def moved(name: str, before: np.ndarray, after: np.ndarray) -> Moved | None:
     return Moved(name, float(before.mean()), float(after.mean()), math.sqrt(sum(variance)), drift)
 
 
-def sentence(what: str, step: int, before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray], words: Mapping[str, str]) -> str:
+def apart(name: str, parent: np.ndarray, fork: np.ndarray) -> Moved | None:
+    """The same for a fork and its parent over the same steps: both met the same dice, so differences are paired."""
+    both = np.isfinite(parent) & np.isfinite(fork)
+    if both.sum() < SHORTEST:
+        return None
+    parent, fork = parent[both].astype(float), fork[both].astype(float)
+    error = float(np.std(fork - parent, ddof=1)) / math.sqrt(both.sum())
+    return Moved(name, float(parent.mean()), float(fork.mean()), error, 0.0)
+
+
+def sentence(
+    what: str, step: int, before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray], words: Mapping[str, str],
+    *, paired: bool = False,
+) -> str:  # fmt: skip
     """What the change did: `what` changed at `step`; metrics over the windows before and after, by name.
 
-    words  what each metric is called, in the order of their importance
+    words   what each metric is called, in the order of their importance
+    paired  `before` is the parent over the same steps as `after`
     """
     length = max((len(values) for values in after.values()), default=0)
     if length < SHORTEST:
         return f"{what} from step {step}: too few updates so far to tell what it did."
-    found = [each for each in (moved(name, before[name], after[name]) for name in words if name in before) if each]
+    compare = apart if paired else moved
+    found = [each for each in (compare(name, before[name], after[name]) for name in words if name in before) if each]
     told = sorted((each for each in found if each.beyond_noise), key=lambda each: -abs(each.size))[:TOLD]
-    over = f"{length} updates before and after"
+    over = (
+        f"the parent, then this fork, over the same {length} updates"
+        if paired
+        else f"{length} updates before and after"
+    )
     if told:
         return f"{what} from step {step}: {', '.join(_told(each, words) for each in _ordered(told, words))} ({over})."
     quiet = ", ".join(f"{words[m.name]} {_n(m.before)} → {_n(m.after)} (±{_n(2 * m.error)})" for m in found[:2])

@@ -5,7 +5,8 @@ Plain values in, plain values out: settings by short name, metrics as floats, pi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from live import menu
@@ -51,6 +52,36 @@ def refusal(request: Request, name: str, text: str) -> str | None:
     return menu.refusal(configured(request), name, text)
 
 
+def joined(request: Request, name: str, value: Setting) -> tuple[Request, str]:
+    """The request with one more setting, and ""; or the request, and why they do not fit together."""
+    more = replace(request, settings=tuple((dict(request.settings) | {name: value}).items()))
+    try:
+        configured(more)
+    except SettingError as error:
+        return request, str(error)
+    return more, ""
+
+
+def planned(
+    request: Request, asked: Sequence[tuple[int, Mapping[str, str]]]
+) -> tuple[tuple[tuple[int, tuple[tuple[str, Setting], ...]], ...], str]:
+    """Changes on the way as an address writes them, each checked against the settings it will meet.
+
+    Gives those before the first wrong one, and what is wrong with that ("" where none is).
+    """
+    config, found = configured(request), list[tuple[int, tuple[tuple[str, Setting], ...]]]()
+    for step, texts in asked:
+        values = dict[str, Setting]()
+        for name, text in texts.items():
+            problem = menu.refusal(config, name, text)
+            if problem:
+                return tuple(found), f"step {step}: {problem}"
+            known, value = menu.short(config, name), menu.value_of(config, name, text)
+            config, values[known] = menu.with_settings(config, {known: value}), value
+        found.append((step, tuple(values.items())))
+    return tuple(found), ""
+
+
 def _preset(request: Request) -> RunConfig:
     return preset(request.recipe, request.env, request.seed)
 
@@ -82,7 +113,9 @@ class LabTraining:
     def standing(self, config: RunConfig) -> dict[str, Any]:
         found = recognise(config.algorithm)
         batch = config.batch
-        odd = cautions(config.algorithm, epochs=batch.epochs, minibatches=batch.minibatches, group_size=batch.group_size)
+        odd = cautions(
+            config.algorithm, epochs=batch.epochs, minibatches=batch.minibatches, group_size=batch.group_size
+        )
         return {
             "name": str(found), "look": found.recipe.key if found.named else "custom",
             "cautions": [{"slot": c.slot, "level": c.level, "text": c.text, "source": c.source} for c in odd],
@@ -173,4 +206,4 @@ def _band_kind(config: RunConfig) -> str | None:
     return "log" if isinstance(surrogate, Gmpo) else None
 
 
-__all__ = ["LabTraining", "accepted", "configured", "refusal", "reward_column", "start", "value"]
+__all__ = ["LabTraining", "accepted", "configured", "joined", "planned", "refusal", "reward_column", "start", "value"]

@@ -90,7 +90,9 @@ def fresh_as_json(config: RunConfig) -> list[dict[str, Any]]:
     """Knobs that a run keeps for life: another value needs a new run."""
     found = {path: (about, value) for path, (about, value) in knobs(config).items() if not about.live}
     if config.batch.segment is not None:
-        found |= {("batch", name): (knobs_of(type(config.batch))[name], getattr(config.batch, name)) for name in ("prompts",)}
+        found |= {
+            ("batch", name): (knobs_of(type(config.batch))[name], getattr(config.batch, name)) for name in ("prompts",)
+        }
     names = _short_names(config, found)
     return [
         {
@@ -104,7 +106,11 @@ def fresh_as_json(config: RunConfig) -> list[dict[str, Any]]:
 
 def with_settings(config: RunConfig, values: Mapping[str, Setting]) -> RunConfig:
     """The config with other kinds in slots first, then other numbers. Raises SettingError and changes nothing."""
-    kinds = {name: value for name, value in values.items() if isinstance(value, str) and slots.is_slot(config.algorithm, name)}
+    kinds = {
+        name: value
+        for name, value in values.items()
+        if isinstance(value, str) and slots.is_slot(config.algorithm, name)
+    }
     rest = {name: value for name, value in values.items() if name not in kinds}
     return slots.with_slots(config, kinds).with_settings(rest) if kinds else config.with_settings(rest)
 
@@ -170,7 +176,10 @@ def refusal(config: RunConfig, name: str, text: str) -> str | None:
 
 def _scaled(config: RunConfig, path: Path, about: Knob) -> Knob:
     """The knob with the slider that suits this algorithm: a token ratio's band is linear, a sequence's logarithmic."""
-    bounds = isinstance(config.algorithm.surrogate, PpoClip | DualClip | TwoSidedClip) and path[-1] in ("eps_low", "eps_high")
+    bounds = isinstance(config.algorithm.surrogate, PpoClip | DualClip | TwoSidedClip) and path[-1] in (
+        "eps_low",
+        "eps_high",
+    )
     if bounds and isinstance(config.algorithm.ratio, TokenRatio):
         return replace(about, suggested=TOKEN_BAND, scale="linear")
     return about

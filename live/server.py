@@ -41,7 +41,9 @@ class Server:
         with self._lock:
             return list(self._runs.values())
 
-    def create(self, request: Request, *, rate: float = 20.0, stop_after: int = 20_000, playing: bool = True) -> LiveRun:
+    def create(
+        self, request: Request, *, rate: float = 20.0, stop_after: int = 20_000, playing: bool = True
+    ) -> LiveRun:
         """A new run, which starts to train once a page holds a lease on it. Raises ServerFull at the limit."""
         run = LiveRun(
             request, self._start, rate=rate, stop_after=stop_after, playing=playing, clock=self._clock, wake=self._wake

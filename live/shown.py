@@ -287,11 +287,14 @@ class Shown:
         mark, previous = marks[-1], next((m.step for m in reversed(marks[:-1])), 0)
         length = effect.window(mark.step, previous, step)
         names = [name for name in TOLD if name in self.tree.columns and (name != "reward_mean" or not self._by_episode)]
-        rows = self.tree.between(mark.step - length, mark.step + length - 1)
-        at = {name: rows[:, self.tree.columns.index(name)] for name in names}
-        early = rows[:, 0] < mark.step
-        before, after = ({name: x[part] for name, x in at.items()} for part in (early, ~early))
-        self._effect = effect.sentence(self._in_words(mark.change), mark.step, before, after, TOLD)
+        last = min(step, mark.step + effect.LONGEST - 1)
+        compared = self.tree.parents(mark.step, last)
+        paired = len(compared) >= effect.SHORTEST
+        if not paired:
+            compared, last = self.tree.between(mark.step - length, mark.step - 1), mark.step + length - 1
+        rows = self.tree.between(mark.step, min(last, mark.step + len(compared) - 1))
+        before, after = ({name: x[:, self.tree.columns.index(name)] for name in names} for x in (compared, rows))
+        self._effect = effect.sentence(self._in_words(mark.change), mark.step, before, after, TOLD, paired=paired)
         self.version += 1
 
     @property

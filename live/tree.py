@@ -105,6 +105,15 @@ class Tree:
         low, high = np.searchsorted(rows[:, 0], [first, last + 1])
         return rows[low:high]
 
+    def parents(self, first: int, last: int) -> np.ndarray:
+        """The rows that the current branch's parent made of the same steps, as far as it went; none but after a fork."""
+        branch, parent = self.current, self.current.parent
+        if parent is None or first != branch.start + 1:
+            return self.rows()[:0]
+        rows = parent.history.rows(self.columns)
+        low, high = np.searchsorted(rows[:, 0], [first, last + 1])
+        return rows[low:high]
+
     def latest(self) -> dict[str, float]:
         """The newest row by name; empty before the first step."""
         for branch, _ in reversed(self.current.line()):

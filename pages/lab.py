@@ -1,8 +1,10 @@
 """Lab: train one algorithm on one small world, live, and turn its settings while it runs."""
 
+from collections.abc import Mapping
+
 import streamlit as st
 
-from live.contract import Request
+from live.contract import Request, Setting
 from live.server import ServerFull
 from ui import state
 from ui.live_panel import live_panel
@@ -22,10 +24,10 @@ WORDS = (
 
 
 def choose(request: Request) -> None:
-    """Recipe, world and seed: each needs a new run."""
+    """Recipe and world: each needs a new run."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.title("Lab", width="stretch", anchor=False)
-        for key, value in (("lab_recipe", request.recipe), ("lab_env", request.env), ("lab_seed", request.seed)):
+        for key, value in (("lab_recipe", request.recipe), ("lab_env", request.env)):
             st.session_state.setdefault(key, value)
         order = [*state.FIRST, *(name for name in state.RECIPES if name not in state.FIRST)]
         st.selectbox(
@@ -36,20 +38,17 @@ def choose(request: Request) -> None:
             "World", list(state.WORLDS), key="lab_env", format_func=state.WORLDS.get, on_change=restart, width=165,
             help="Changing it starts a new run.",
         )  # fmt: skip
-        st.number_input(
-            "Seed", 0, state.MAX_SEED, key="lab_seed", step=1, on_change=reseed, width=130,
-            help="The same seed gives the same numbers here, in a notebook and in the shell. Changing it starts a new run.",
-        )  # fmt: skip
 
 
 def restart() -> None:
-    chosen = st.session_state
-    state.start_over(Request(chosen["lab_recipe"], chosen["lab_env"], int(chosen["lab_seed"])))
-
-
-def reseed() -> None:
     run, _ = state.lab_run()
-    state.start_over(state.with_seed(run, int(st.session_state["lab_seed"])))
+    state.start_over(Request(st.session_state["lab_recipe"], st.session_state["lab_env"], run.request.seed))
+
+
+def renew(values: Mapping[str, Setting]) -> None:
+    """A seed, or settings that a run keeps for life."""
+    run, _ = state.lab_run()
+    state.start_over(state.with_fresh(run, values))
 
 
 def write_url() -> None:
@@ -68,4 +67,4 @@ choose(run.request)
 is_words = state.WORLDS[run.request.env].startswith("Words")
 st.markdown(WORDS if is_words else SURE if run.request.env == "bandit" else BAND)
 write_url()
-live_panel([run], key="lab", on_settled=write_url)
+live_panel([run], key="lab", on_settled=write_url, on_fresh=renew)

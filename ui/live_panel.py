@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -17,10 +17,12 @@ import streamlit as st
 
 from figures import theme
 from live import commands, frames, lease, route
+from live.contract import Setting
 from live.run import LiveRun
 from live.server import shared
 from live.view import snapshot
 from rlcore.knobs import SettingError
+from ui.pages import TABLE
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 POLL_EVERY = 0.2  # seconds
@@ -74,24 +76,34 @@ def _theme() -> dict[str, object]:
 
 
 def live_panel(
-    runs: Sequence[LiveRun], *, key: str, layout: Layout = "lab", on_settled: Callable[[], None] = lambda: None
-) -> None:
+    runs: Sequence[LiveRun], *, key: str, layout: Layout = "lab", on_settled: Callable[[], None] = lambda: None,
+    on_fresh: Callable[[Mapping[str, Setting]], None] = lambda values: None,
+) -> None:  # fmt: skip
     """Show runs, hold them for this session, and let people act on them.
 
-    `on_settled` is called after a slider was released. A run that was closed meanwhile reruns the page.
+    `on_settled` is called after a slider was released or another step was shown, `on_fresh` with settings that need a
+    new run; it may raise SettingError. A run that was closed meanwhile reruns the page.
     """
     for run in runs:
         lease.hold(run)
     polled = st.session_state.get("live_polled", not route.mounted)
-    st.fragment(run_every=POLL_EVERY if polled else None)(_draw)(tuple(runs), key, layout, polled, on_settled)
+    draw = st.fragment(run_every=POLL_EVERY if polled else None)(_draw)
+    draw(tuple(runs), key, layout, polled, on_settled, on_fresh)
 
 
-def _draw(runs: tuple[LiveRun, ...], key: str, layout: Layout, polled: bool, on_settled: Callable[[], None]) -> None:
+def _draw(
+    runs: tuple[LiveRun, ...], key: str, layout: Layout, polled: bool, on_settled: Callable[[], None],
+    on_fresh: Callable[[Mapping[str, Setting]], None],
+) -> None:  # fmt: skip
+    if (elsewhere := st.session_state.pop("live_visit", None)) is not None:
+        st.switch_page(elsewhere[0], query_params=elsewhere[1])
+    if st.session_state.pop("live_renewed", False):
+        st.rerun(scope="app")
     if any(run.closed for run in runs) or polled != st.session_state.get("live_polled", not route.mounted):
         st.rerun(scope="app")
     options = {
         "key": key, "layout": layout, "socket": not polled, "theme": _theme(),
-        "refused": st.session_state.get("live_refused"),
+        "refused": st.session_state.get("live_refused"), "pages": _pages(),
         "runs": [{"rid": run.rid, "recipe": run.request.recipe} for run in runs],
     }  # fmt: skip
     _component(
@@ -99,9 +111,43 @@ def _draw(runs: tuple[LiveRun, ...], key: str, layout: Layout, polled: bool, on_
         data=_packed(options, runs) if polled else options,
         on_settled_change=on_settled,
         on_gone_change=lambda: None,
+        on_visit_change=lambda: _visit(st.session_state[key].get("visit"), runs),
+        on_fresh_change=lambda: _renew(st.session_state[key].get("fresh"), on_fresh),
         on_command_change=lambda: _obey(st.session_state[key].get("command")),
         on_transport_change=lambda: st.session_state.update(live_polled=True),
     )
+
+
+def _pages() -> dict[str, bool]:
+    """Which pages a step can be taken to."""
+    there = {entry.file for entry in TABLE if entry.exists}
+    return {name: f"pages/{name}.py" in there for name in ("step", "duel")}
+
+
+def _visit(text: str | None, runs: Sequence[LiveRun]) -> None:
+    """A step of one of this page's runs is to be opened on another page; `_draw` goes there."""
+    try:
+        asked = json.loads(text or "")
+        page, rid, node = asked["page"], asked["rid"], int(asked["node"])
+        if _pages().get(page) and any(run.rid == rid for run in runs) and 0 <= node < 2**24:
+            st.session_state["live_visit"] = (f"pages/{page}.py", {"run": rid, "node": str(node)})
+    except (ValueError, KeyError, TypeError):
+        _refuse("a message from the page was not understood")
+
+
+def _renew(text: str | None, on_fresh: Callable[[Mapping[str, Setting]], None]) -> None:
+    """Settings that need a new run; `_draw` shows it."""
+    try:
+        asked = json.loads(text or "")
+        values = {str(name)[:64]: value for name, value in list(asked.items())[:MAX_COMMANDS]}
+        if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values.values()):
+            raise TypeError
+        on_fresh(values)
+        st.session_state["live_renewed"] = True
+    except SettingError as error:
+        _refuse(str(error))
+    except (ValueError, AttributeError, TypeError):
+        _refuse("a message from the page was not understood")
 
 
 def _packed(options: dict[str, Any], runs: Sequence[LiveRun]) -> bytes:

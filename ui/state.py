@@ -126,16 +126,19 @@ def start_over(request: Request) -> None:
         lease.drop(old)
 
 
-def with_seed(run: LiveRun, seed: int) -> Request:
-    """The same run from another seed, with its settings as they stand."""
-    return replace(run.request, seed=seed, settings=_ordered(turned(run)), then=(), stop=None)
-
-
 def with_fresh(run: LiveRun, values: Mapping[str, Setting]) -> Request:
-    """A new run with settings that a running one keeps for life, and the others as they stand. Raises SettingError."""
+    """A new run with another seed, or settings that a running one keeps for life, and the others as they stand.
+
+    Raises SettingError.
+    """
     from live import engine  # late, as below
 
-    request = replace(run.request, settings=_ordered(turned(run) | dict(values)), then=(), stop=None)
+    others = {name: value for name, value in values.items() if name != "seed"}
+    refused: list[str] = []
+    seed = _seed(str(values.get("seed", run.request.seed)), refused)
+    if refused:
+        raise SettingError(refused[0])
+    request = replace(run.request, seed=seed, settings=_ordered(turned(run) | others), then=(), stop=None)
     engine.configured(request)
     return request
 
@@ -183,40 +186,38 @@ def _step(text: str | None, refused: list[str]) -> int | None:
 def _with_settings(request: Request, extra: Mapping[str, str], refused: list[str]) -> Request:
     from live import engine  # late: only a link with settings waits for torch
 
-    kept = dict(request.settings)
     for name, text in list(extra.items())[:MAX_SETTINGS]:
-        at = replace(request, settings=tuple(kept.items()))
-        problem = engine.refusal(at, name, text)
+        problem = engine.refusal(request, name, text)
+        if not problem:
+            known, value = engine.accepted(request, name, text)
+            request, problem = engine.joined(request, known, value)
         if problem:
             refused.append(problem)
-        else:
-            known, value = engine.accepted(at, name, text)
-            kept[known] = value
-    return replace(request, settings=tuple(kept.items()))
+    return request
 
 
 def _with_changes(request: Request, text: str, refused: list[str]) -> Request:
-    """`then` of an address: 12~eps_high~0.05~~40~ratio~sequence. One wrong change and none after it is taken."""
+    """`then` of an address: 12~eps_high~0.05~~40~ratio~sequence. A wrong change is told, and none after it is taken."""
+    from live import engine
+
     if text == TOO_LONG:
         refused.append("then: this run changed its settings too often for a link; it starts with the newest ones")
         return request
-    found: list[tuple[int, tuple[tuple[str, Setting], ...]]] = []
-    so_far = request
+    asked: list[tuple[int, dict[str, str]]] = []
     for entry in text[:MAX_THEN].split("~~")[:MAX_CHANGES]:
         step, *rest = entry.split("~")
-        last = found[-1][0] if found else 0
+        last = asked[-1][0] if asked else 0
         if not (step.isascii() and step.isdigit() and last < int(step[:9]) <= MAX_STEP and rest and len(rest) % 2 == 0):
             refused.append(f"then: must be step~name~value~~step~name~value with growing steps, got {entry[:60]!r}")
             break
-        problems: list[str] = []
-        after = _with_settings(so_far, dict(zip(rest[::2], rest[1::2], strict=True)), problems)
-        if problems:
-            refused.append(f"then, step {int(step)}: {problems[0]}")
-            break
-        before = dict(so_far.settings)
-        found.append((int(step), tuple((n, v) for n, v in after.settings if before.get(n) != v)))
-        so_far = after
-    return replace(request, then=tuple(found))
+        asked.append((int(step), dict(zip(rest[::2], rest[1::2], strict=True))))
+    then, problem = engine.planned(request, asked)
+    return replace(request, then=then) if not problem else _noted(replace(request, then=then), f"then, {problem}", refused)
+
+
+def _noted(request: Request, problem: str, refused: list[str]) -> Request:
+    refused.append(problem)
+    return request
 
 
 def _text(value: Setting) -> str:

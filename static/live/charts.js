@@ -60,7 +60,7 @@ export class Chart {
           points: { size: 6 },
           bind: { dblclick: () => () => this.panel.zoomTo(null) },
         },
-        scales: { x: { time: false, auto: false }, y: { range: (u, low, high) => range(this.spec, low, high) } },
+        scales: { x: { time: false, auto: false }, y: { range: (u, low, high) => range(this.spec, ...this.reach(low, high)) } },
         axes: [
           { ...axis, size: 24, gap: 3, space: 60 },
           { ...axis, size: 44, gap: 3, space: 28, values: (u, splits) => splits.map(short) },
@@ -69,7 +69,8 @@ export class Chart {
           stroke: line.color, width: line.dash.length ? 1.6 : 2, dash: line.dash, spanGaps: true, points: { show: false },
         }))],
         hooks: {
-          draw: [(u) => this.drawSigns(u), (u) => this.drawMarks(u)],
+          drawAxes: [(u) => this.drawFaint(u)],
+          draw: [(u) => this.drawSigns(u), (u) => this.drawMarks(u), (u) => this.drawCursor(u)],
           setSelect: [(u) => this.select(u)],
           setCursor: [() => this.read()],
         },
@@ -94,7 +95,7 @@ export class Chart {
   }
 
   draw() {
-    const wanted = this.lines().map((line) => line.column).join();
+    const wanted = this.lines().map((line) => line.column + line.color).join();
     if (!this.plot || wanted !== this.wanted) {
       this.wanted = wanted;
       return this.build();
@@ -109,7 +110,7 @@ export class Chart {
   // Numbers beside the title: under the cursor where there is one, else the latest.
   read() {
     if (!this.plot) return;
-    const at = this.plot.cursor.idx;
+    const at = this.plot.cursor.idx ?? this.lookedAt();
     const parts = this.current.map((line, i) => {
       const value = at == null ? line.store.latest(line.column) : this.plot.data[i + 1][at];
       return { ...line, text: [line.sign, line.label, short(value)].filter(Boolean).join(" ") };
@@ -121,6 +122,12 @@ export class Chart {
       mark(item.firstChild, "style", `border-top:2px ${dashed ? "dashed" : "solid"} ${part.color}`);
       say(item.lastChild, part.text);
     });
+  }
+
+  // The row under the timeline's cursor, where all runs share their steps; null for the latest.
+  lookedAt() {
+    const { cursor, runs } = this.panel;
+    return cursor === null || runs.length > 1 ? null : runs[0].store.indexOf(cursor);
   }
 
   sentence() {
@@ -157,6 +164,69 @@ export class Chart {
         next = at + gap;
       }
     });
+    g.restore();
+  }
+
+  // Lowest and highest value in sight, faint branches included.
+  reach(low, high) {
+    for (const [, y] of this.faint()) for (const value of y) if (Number.isFinite(value)) [low, high] = [low == null ? value : Math.min(low, value), high == null ? value : Math.max(high, value)];
+    return [low, high];
+  }
+
+  // [steps, values, line] of every faint branch and line, from the step where it leaves the path.
+  faint() {
+    return (this.current ?? []).flatMap((line) => line.store.faint.flatMap(({ columns, after }) => {
+      const [x, y] = [columns.get("step"), columns.get(line.column)];
+      if (!y) return [];
+      const from = x.findIndex((step) => step > after);
+      return from < 0 ? [] : [[x.subarray(from), y.subarray(from), line]];
+    }));
+  }
+
+  drawFaint(u) {
+    const all = this.faint();
+    if (!all.length) return;
+    const g = u.ctx;
+    const { left, top, width, height } = u.bbox;
+    g.save();
+    g.beginPath();
+    g.rect(left, top, width, height);
+    g.clip();
+    g.globalAlpha = 0.38;
+    g.lineWidth = 1.4 * uPlot.pxRatio;
+    for (const [x, y, line] of all) {
+      g.strokeStyle = line.color;
+      g.setLineDash(line.dash.map((d) => d * uPlot.pxRatio));
+      g.beginPath();
+      let pen = false;
+      for (let i = 0; i < x.length; i++) {
+        if (!Number.isFinite(y[i])) continue;
+        const [px, py] = [u.valToPos(x[i], "x", true), u.valToPos(y[i], "y", true)];
+        if (pen) g.lineTo(px, py);
+        else g.moveTo(px, py);
+        pen = true;
+      }
+      g.stroke();
+    }
+    g.restore();
+  }
+
+  // Where the timeline stands, when it looks back.
+  drawCursor(u) {
+    const { cursor, theme } = this.panel;
+    if (cursor === null) return;
+    const x = Math.round(u.valToPos(cursor, "x", true)) + 0.5;
+    const { left, top, width, height } = u.bbox;
+    if (x < left || x > left + width) return;
+    const g = u.ctx;
+    g.save();
+    g.strokeStyle = theme.text;
+    g.lineWidth = 1.5 * uPlot.pxRatio;
+    g.setLineDash([]);
+    g.beginPath();
+    g.moveTo(x, top);
+    g.lineTo(x, top + height);
+    g.stroke();
     g.restore();
   }
 

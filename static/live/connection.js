@@ -52,6 +52,7 @@ export class Socket {
     if (message.t === "hello") store.takeHello(message);
     else if (message.t === "status") store.takeStatus(message);
     else if (message.t === "scene") store.takeScene(message);
+    else if (message.t === "branch") store.takeBranch(message);
     else if (message.t === "refused") return this.onRefused(message);
     this.onChange(message.t);
   }
@@ -90,6 +91,7 @@ export class Polled {
     store.takeHello(header.hello);
     store.takeStatus(header.status);
     if (header.scene) store.takeScene(header.scene);
+    for (const branch of header.branches ?? []) if (store.branches.get(branch.id)?.tip !== branch.tip) store.takeBranch(branch);
     const before = store.cursor;
     const frame = rest.slice().buffer;
     if (store.takeFrame(frame) && store.cursor > before && before > 0) store.notePace(store.cursor - before);

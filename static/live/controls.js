@@ -1,47 +1,117 @@
-// What a person turns: transport buttons, speed, and sliders that speak while they are dragged.
+// The transport: play, pause, steps and parts of steps, back, speed, run to an event; and where the run stands.
 
 import { el, mark, say, short } from "./dom.js";
+import { Keys } from "./keys.js";
 
 const RATES = [1, 2, 5, 10, 20, 50, 100, 1000];
-const THROTTLE = { socket: 25, poll: 120 }; // ms between messages of a drag; the last value is always sent
-const NOTCHES = 1000;
 
 export class Transport {
   constructor(panel) {
     this.panel = panel;
-    const button = (name, key, action) =>
-      el("button", { type: "button", "data-action": name.toLowerCase(), "aria-keyshortcuts": key, title: `${name} (${key})`, onclick: action }, name);
-    this.play = button("Play", "P", () => panel.toggle());
-    this.step = button("Step", "N", () => panel.act("step"));
-    this.reset = button("Reset", "X", () => panel.act("reset"));
+    const home = panel.options.layout === "home";
+    this.play = button("Play", "P", () => panel.toggle(), "Play or pause");
+    this.back = button("◀ Back", "B", () => panel.act("back"), "Look at the step before", "back");
+    this.step = button("Step ▶", "N", () => panel.act("step"), "One update; or the next step, where you look back", "step");
+    this.reset = button("Reset", "X", () => panel.act("reset"), "Start over with the settings as they stand; the run so far stays faint");
     this.rate = el(
       "select",
       { "aria-label": "Speed, updates a second", title: "Speed ( [ slower, ] faster )", onchange: () => panel.pace(Number(this.rate.value)) },
       ...RATES.map((rate) => el("option", { value: rate }, rate === 1000 ? "as fast as it can" : `${rate} updates/s`)),
     );
-    this.table = el("button", { type: "button", "aria-pressed": "false", title: "Everything as tables (T)", "aria-keyshortcuts": "T", onclick: () => panel.toggleTable() }, "Data");
-    this.zoom = el("button", { type: "button", hidden: true, title: "Show all steps (Z; drag on a curve to zoom in)", "aria-keyshortcuts": "Z", onclick: () => panel.zoomTo(null) }, "Zoom out");
+    this.table = button("Data", "T", () => panel.toggleTable(), "Everything as tables", "data");
+    mark(this.table, "aria-pressed", false);
+    this.zoom = button("Zoom out", "Z", () => panel.zoomTo(null), "Show all steps (drag on a curve to zoom in)", "zoom");
+    this.zoom.hidden = true;
     this.where = el("span", { class: "lv-where" });
     this.state = el("span", { class: "lv-state" });
-    const buttons = panel.options.layout === "home" ? [this.play, this.reset] : [this.play, this.step, this.reset];
-    this.root = el("div", { class: "lv-transport", role: "toolbar", "aria-label": "Transport" },
-      ...buttons, this.rate, this.where, this.state, el("span", { class: "lv-space" }), this.zoom, this.table);
+    this.keys = new Keys(panel);
+    const first = home ? [this.play, this.reset, this.rate] : [this.back, this.play, this.step, this.reset];
+    const last = home ? [this.zoom, this.table] : [this.zoom, this.more(), this.keys.button];
+    this.root = el("div", { class: "lv-bar" },
+      el("div", { class: "lv-transport", role: "toolbar", "aria-label": "Transport" },
+        ...first, this.where, this.state, el("span", { class: "lv-space" }), ...last),
+      home ? null : this.second, home ? null : this.inside(), this.keys.dialog);
+  }
+
+  // The second row: what is not needed in the first minute.
+  more() {
+    const { panel } = this;
+    this.minibatch = button("One minibatch", "M", () => panel.act("minibatch"), "One optimizer step of the coming update, and wait there", "minibatch");
+    this.pass = button("One pass", "E", () => panel.act("epoch"), "One pass (inner epoch) over the batch, and wait there", "epoch");
+    this.event = el("select", { "aria-label": "Run to", onchange: () => this.chosen() });
+    this.above = el("input", { type: "text", inputmode: "decimal", class: "lv-number lv-boxed", "aria-label": "threshold", onkeydown: (e) => e.key === "Enter" && this.runTo() });
+    this.go = button("Run to it", "G", () => this.runTo(), "Go on, as fast as it can, until that happens", "until");
+    this.second = el("div", { class: "lv-transport lv-second", role: "toolbar", "aria-label": "More transport", hidden: true },
+      labelled("Speed", this.rate), this.minibatch, this.pass, labelled("Run to", this.event, this.above), this.go, this.table);
+    this.toggle = el("button", { type: "button", "data-action": "more", "aria-expanded": "false", title: "Speed, parts of a step, run to an event, data", onclick: () => this.unfold() }, "More");
+    return this.toggle;
+  }
+
+  unfold() {
+    this.second.hidden = !this.second.hidden;
+    mark(this.toggle, "aria-expanded", !this.second.hidden);
+  }
+
+  // Inside a step that is being made piece by piece: collected, pass 1, 2, ...
+  inside() {
+    this.pips = el("span", { class: "lv-pips", "aria-hidden": "true" });
+    this.pieceWords = el("span", {});
+    this.piece = el("p", { class: "lv-inside", "aria-live": "polite", hidden: true }, this.pips, this.pieceWords);
+    return this.piece;
+  }
+
+  chosen() {
+    const event = this.events?.find(({ name }) => name === this.event.value);
+    this.above.hidden = event?.value == null;
+    if (event?.value != null) this.above.value = String(event.value);
+  }
+
+  runTo() {
+    const event = this.events?.find(({ name }) => name === this.event.value);
+    if (!event) return;
+    const value = Number(this.above.value.replace(",", ".").replace("−", "-"));
+    if (event.value != null && (this.above.value.trim() === "" || !Number.isFinite(value)))
+      return this.panel.announce(`Run to ${event.label}: must be a number, got "${this.above.value}"`);
+    this.panel.order({ op: "until", event: event.name, value: event.value == null ? null : value });
   }
 
   draw() {
-    const { runs } = this.panel;
+    const { runs, playing } = this.panel;
     const { store } = runs[0];
-    const playing = this.panel.playing;
+    const { status } = store;
     say(this.play, playing ? "Pause" : "Play");
-    mark(this.play, "title", playing ? "Pause (P)" : "Play (P)");
-    if (document.activeElement !== this.rate) this.rate.value = String(nearest(RATES, store.status.rate));
+    if (document.activeElement !== this.rate) this.rate.value = String(nearest(RATES, status.rate));
     const speed = playing ? ` · ${short(Math.round(store.speed * 10) / 10)}/s` : "";
-    say(this.where, `step ${store.step}${speed}`);
-    const state = this.panel.connected ? store.status.state : "reconnecting";
+    say(this.where, status.open ? `step ${status.open.step} of ${store.step}` : `step ${store.step}${speed}`);
+    const state = this.panel.connected ? (status.awaiting ? `to ${status.awaiting}` : status.state) : "reconnecting";
     say(this.state, state);
-    mark(this.state, "data-state", state);
+    mark(this.state, "data-state", this.panel.connected ? status.state : "reconnecting");
     this.zoom.hidden = !this.panel.zoom;
-    mark(this.table, "aria-pressed", this.panel.showsTable);
+    mark(this.table, "aria-pressed", Boolean(this.panel.showsTable));
+    if (this.second) this.drawSecond(store);
+  }
+
+  drawSecond(store) {
+    const { hello, status } = store;
+    const at = status.open ? status.open.step : store.step;
+    if (this.back.disabled !== at < 1) this.back.disabled = at < 1;
+    const events = hello?.events ?? [];
+    if (JSON.stringify(events) !== this.known) {
+      this.known = JSON.stringify(events);
+      this.events = events;
+      const chosen = this.event.value;
+      this.event.replaceChildren(...events.map(({ name, label }) => el("option", { value: name }, label)));
+      if (events.some(({ name }) => name === chosen)) this.event.value = chosen;
+      this.chosen();
+    }
+    const piece = status.piece;
+    this.piece.hidden = !piece;
+    if (!piece) return;
+    const where = piece.epoch === 0 ? "the batch is collected, nothing updated yet: every ratio is 1"
+      : `pass ${piece.epoch} of ${piece.epochs}, minibatch ${piece.minibatch} of ${piece.minibatches}: ratios ${short(piece.ratio?.[0])} to ${short(piece.ratio?.[1])} before this optimizer step, loss ${short(piece.loss)}, gradient norm ${short(piece.grad_norm)}`;
+    say(this.pieceWords, `Inside step ${store.step + 1}, ${where}.`);
+    const pips = Array.from({ length: Math.min(piece.epochs, 24) }, (_, i) => (i < piece.epoch - 1 || (i === piece.epoch - 1 && piece.minibatch === piece.minibatches) ? "●" : i === piece.epoch - 1 ? "◐" : "○"));
+    say(this.pips, `▣${pips.join("")}`);
   }
 
   faster(by) {
@@ -51,149 +121,12 @@ export class Transport {
   }
 }
 
-export class Knobs {
-  constructor(panel) {
-    this.panel = panel;
-    this.hot = el("div", { class: "lv-knobs" });
-    this.rest = el("div", { class: "lv-knobs" });
-    this.more = el("details", { class: "lv-more" }, el("summary", {}, "More that applies now"), this.rest);
-    this.root = el("section", { class: "lv-controls", "aria-label": "Settings that apply now" }, this.hot, this.more);
-    this.knobs = [];
-    this.linked = true;
-    this.waiting = {};
-  }
-
-  build(hello, settings) {
-    this.signature = JSON.stringify(hello.knobs);
-    this.knobs = hello.knobs.map((about) => new Slider(about, this));
-    const both = ["eps_low", "eps_high"].every((name) => this.find(name));
-    this.linked = both && settings.eps_low === settings.eps_high;
-    this.link = both
-      ? el("label", { class: "lv-link", title: "Move ε_low and ε_high together" },
-          el("input", { type: "checkbox", checked: this.linked, onchange: (e) => (this.linked = e.target.checked) }), "one ε for both sides")
-      : null;
-    this.hot.replaceChildren(...this.knobs.filter((k) => k.about.hot).map((k) => k.root));
-    if (this.link) this.find("eps_low").root.append(this.link);
-    this.rest.replaceChildren(...this.knobs.filter((k) => !k.about.hot).map((k) => k.root));
-    this.more.hidden = !this.rest.children.length;
-  }
-
-  find(name) {
-    return this.knobs.find((knob) => knob.about.name === name);
-  }
-
-  draw(store) {
-    if (!store.hello?.knobs) return;
-    if (JSON.stringify(store.hello.knobs) !== this.signature) this.build(store.hello, store.status.settings);
-    for (const knob of this.knobs) knob.show(store.status.settings[knob.about.name]);
-  }
-
-  // A value was turned: remember it, tell its twin, and send no more often than THROTTLE allows.
-  turned(name, value, committed) {
-    const twin = { eps_low: "eps_high", eps_high: "eps_low" }[name];
-    const values = { [name]: value };
-    if (this.linked && twin && this.find(twin)) values[twin] = this.find(twin).fit(value);
-    for (const [each, x] of Object.entries(values)) this.find(each).hold(x);
-    Object.assign(this.waiting, values);
-    this.panel.turned(values);
-    const wait = THROTTLE[this.panel.options.socket ? "socket" : "poll"] - (performance.now() - (this.sentAt ?? -1e9));
-    clearTimeout(this.timer);
-    if (wait <= 0 || committed) this.flush();
-    else this.timer = setTimeout(() => this.flush(), wait);
-    if (committed) this.panel.settled();
-  }
-
-  flush() {
-    clearTimeout(this.timer);
-    if (!Object.keys(this.waiting).length) return;
-    this.sentAt = performance.now();
-    this.panel.set(this.waiting);
-    this.waiting = {};
-  }
+export function button(name, key, action, title, id = name.toLowerCase()) {
+  return el("button", { type: "button", "data-action": id, "aria-keyshortcuts": key, title: `${title} (${key})`, onclick: action }, name);
 }
 
-class Slider {
-  constructor(about, knobs) {
-    this.about = about;
-    this.knobs = knobs;
-    const id = `lv-${knobs.panel.key}-${about.name}`;
-    this.range = el("input", {
-      type: "range", id, min: 0, max: about.integer ? about.high - about.low : NOTCHES, step: 1, "data-knob": about.name,
-      oninput: () => knobs.turned(about.name, this.value(), false),
-      onchange: () => knobs.turned(about.name, this.value(), true),
-    });
-    this.number = el("input", {
-      type: "text", inputmode: "decimal", class: "lv-number", "aria-label": `${about.symbol}, exact value`, "data-number": about.name,
-      onchange: () => this.typed(),
-    });
-    const why = [about.help, about.unit, about.source].filter(Boolean).join(" · ");
-    this.root = el("div", { class: "lv-knob", title: why },
-      el("div", { class: "lv-row" }, el("label", { for: id }, about.symbol), this.number), this.range);
-    mark(this.range, "aria-description", why);
-  }
-
-  value() {
-    const { low, high, scale, integer } = this.about;
-    const x = Number(this.range.value);
-    if (integer) return low + x;
-    if (scale === "log") return tidy(low * (high / low) ** (x / NOTCHES));
-    return tidy(low + ((high - low) * x) / NOTCHES);
-  }
-
-  place(value) {
-    const { low, high, scale, integer } = this.about;
-    if (integer) return value - low;
-    const share = scale === "log" ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : (value - low) / (high - low);
-    return Math.round(Math.min(Math.max(share, 0), 1) * NOTCHES);
-  }
-
-  // What the server says, unless a thumb is on it and the server hasn't caught up.
-  show(value) {
-    if (value === undefined) return;
-    if (this.held !== undefined) {
-      if (performance.now() - this.heldAt < 700 && value !== this.held) return;
-      this.held = undefined;
-    }
-    this.paint(value);
-  }
-
-  hold(value) {
-    this.held = value;
-    this.heldAt = performance.now();
-    this.paint(value);
-  }
-
-  paint(value) {
-    if (value === this.painted) return;
-    this.painted = value;
-    this.range.value = this.place(value);
-    this.range.style.setProperty("--lv-fill", `${(100 * this.range.value) / (this.range.max || 1)}%`);
-    mark(this.range, "aria-valuetext", `${this.about.symbol} ${short(value)}`);
-    if (document.activeElement !== this.number) this.number.value = plain(value);
-  }
-
-  fit(value) {
-    const [low, high] = this.about.legal;
-    return Math.min(Math.max(value, low), high);
-  }
-
-  typed() {
-    const value = Number(this.number.value.replace(",", ".").replace("−", "-"));
-    if (this.number.value.trim() === "" || !Number.isFinite(value)) {
-      this.knobs.panel.announce(`${this.about.symbol}: must be a number, got "${this.number.value}"`);
-      this.number.value = plain(this.painted);
-      return;
-    }
-    this.knobs.turned(this.about.name, value, true);
-  }
-}
-
-function tidy(x) {
-  return Number(x.toPrecision(3));
-}
-
-function plain(x) {
-  return x !== 0 && Math.abs(x) < 1e-3 ? x.toExponential() : String(Number(x.toPrecision(6)));
+function labelled(text, ...parts) {
+  return el("span", { class: "lv-labelled" }, el("span", { "aria-hidden": "true" }, text), ...parts);
 }
 
 function nearest(list, x) {

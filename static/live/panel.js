@@ -2,11 +2,14 @@
 
 import { CHARTS, Chart, MORE } from "./charts.js";
 import { Polled, Socket } from "./connection.js";
-import { Knobs, Transport } from "./controls.js";
+import { Transport } from "./controls.js";
 import { el, holdWords, mark, readTheme, reducedMotion, releaseWords, say, short } from "./dom.js";
+import { Knobs } from "./knobs.js";
 import { Scatter } from "./scatter.js";
+import { Standing } from "./standing.js";
 import { Store } from "./store.js";
 import { Tables } from "./tables.js";
+import { Timeline } from "./timeline.js";
 import { Replies } from "./words.js";
 import { World } from "./world.js";
 
@@ -19,6 +22,7 @@ export class Panel {
     this.key = options.key;
     this.runs = [];
     this.zoom = null;
+    this.cursor = null; // the step looked at; null: the latest
     this.pending = {};
     this.inputs = [];
     this.outbox = [];
@@ -32,7 +36,7 @@ export class Panel {
 
   // Called at every rerun of the page: with other runs the panel is built anew, else only the theme is read again.
   update(options, snapshots) {
-    const signature = (o) => JSON.stringify([o.layout, o.socket, o.runs]);
+    const signature = (o) => JSON.stringify([o.layout, o.socket, o.runs, o.pages]);
     const fresh = !this.runs.length || signature(options) !== signature(this.options);
     this.options = options;
     if (fresh) this.build();
@@ -56,16 +60,16 @@ export class Panel {
     this.charts = (home ? CHARTS.slice(0, 1) : CHARTS).map((spec) => new Chart(spec, this));
     this.replies = home ? null : new Replies(this);
     this.tables = new Tables(this);
-    this.alert = el("p", { class: "lv-alert", role: "alert", hidden: true });
-    this.said = el("p", { class: "lv-said", "aria-live": "polite" });
+    this.timeline = home ? null : new Timeline(this);
+    this.standing = new Standing(this);
+    this.alert = this.standing.alert;
     const more = home ? null : this.foldedCharts();
     this.root.replaceChildren(
-      this.transport.root, this.alert, ...(this.knobs ? [this.knobs.root] : []),
+      this.transport.root, this.alert, ...(this.knobs ? [this.knobs.root] : []), this.standing.root,
       el("div", { class: home ? "lv-home" : "lv-lab" },
         el("div", { class: "lv-worlds" }, ...this.runs.map((run) => run.world.root), this.scatter?.root),
-        el("div", { class: "lv-charts" }, ...this.charts.map((chart) => chart.root), more)),
-      ...(home ? [this.runs[0].world.caption] : [this.replies.root]),
-      this.said, this.tables.root,
+        el("div", { class: "lv-charts" }, ...this.charts.map((chart) => chart.root), this.timeline?.root, more)),
+      ...(home ? [this.runs[0].world.caption] : [this.replies.root]), this.tables.root,
     );
     this.soon("charts", "scene", "rest");
   }
@@ -105,7 +109,19 @@ export class Panel {
   // ---------------------------------------------------------------- asked by people
 
   act(action) {
-    for (const { link } of this.runs) link.command({ op: "act", action });
+    if (action === "fork" || action === "undo") this.turned({});
+    this.order({ op: "act", action, ...(action === "fork" || action === "undo" ? { ref: this.nextRef() } : {}) });
+    if (action !== "step") this.settled();
+  }
+
+  order(message) {
+    for (const { link } of this.runs) link.command(message);
+  }
+
+  // The charts' cursor stands at a step; null: at the latest.
+  look(step) {
+    this.cursor = step;
+    this.soon("charts", "scene", "rest");
   }
 
   toggle() {
@@ -113,7 +129,7 @@ export class Panel {
   }
 
   pace(rate) {
-    for (const { link } of this.runs) link.command({ op: "pace", rate });
+    this.order({ op: "pace", rate });
   }
 
   turned(values) {
@@ -125,9 +141,13 @@ export class Panel {
   }
 
   set(values) {
+    this.order({ op: "set", values, ref: this.nextRef() });
+  }
+
+  nextRef() {
     this.ref++;
     for (const input of this.inputs) input.ref ??= this.ref;
-    for (const { link } of this.runs) link.command({ op: "set", values, ref: this.ref });
+    return this.ref;
   }
 
   // After a release the page writes the settings into its URL.
@@ -150,12 +170,8 @@ export class Panel {
   pressed(event) {
     const typing = event.target.closest?.("input:not([type=range]), textarea, select, [contenteditable=true]");
     if (typing || event.ctrlKey || event.metaKey || event.altKey || !this.root.isConnected) return;
-    const step = this.options.layout === "home" ? () => {} : () => this.act("step");
-    const keys = {
-      p: () => this.toggle(), n: step, x: () => this.act("reset"), t: () => this.toggleTable(), z: () => this.zoomTo(null),
-      "[": () => this.transport.faster(-1), "]": () => this.transport.faster(1),
-    };
-    const action = keys[event.key.toLowerCase()];
+    if (this.transport.keys.dialog.open && event.key !== "?") return;
+    const action = this.transport.keys.action(event.key.toLowerCase());
     if (!action) return;
     action();
     event.preventDefault();
@@ -167,7 +183,8 @@ export class Panel {
     if (what === "frame") {
       counters.frames++;
       this.soon("charts");
-    } else if (what === "scene") this.soon("scene");
+    } else if (what === "scene") this.soon("scene", "rest");
+    else if (what === "branch") this.soon("charts");
     else this.soon("rest", ...(what === "status" || what === "hello" ? ["scene"] : []));
     if (what === "status" && store.status.epoch !== store.seenEpoch) {
       store.seenEpoch = store.status.epoch;
@@ -181,14 +198,12 @@ export class Panel {
       knob.held = undefined;
       knob.show(settings[knob.about.name]);
     }
+    this.soon("rest");
     this.announce(message);
   }
 
   announce(text) {
-    this.alert.hidden = !text;
-    say(this.alert, text);
-    clearTimeout(this.hush);
-    this.hush = setTimeout(() => (this.alert.hidden = !this.failure), 8000);
+    this.standing.announce(text);
   }
 
   get playing() {
@@ -249,20 +264,29 @@ export class Panel {
   }
 
   drawRest() {
-    this.knobs?.draw(this.runs[0].store);
-    const failure = this.failure;
-    if (failure && failure !== this.lastFailure) this.announce(failure);
-    if (!failure && this.lastFailure) this.alert.hidden = true;
-    this.lastFailure = failure;
-    const { status } = this.runs[0].store;
-    const last = status.marks[status.marks.length - 1];
-    const change = last ? `From step ${last.step}: ${this.inWords(last.changes)}.` : "";
-    say(this.said, [status.note, change].filter(Boolean).join(" "));
+    const { store } = this.runs[0];
+    for (const run of this.runs) this.recolor(run);
+    this.knobs?.draw(store);
+    this.standing.draw(store);
+    this.timeline?.draw();
   }
 
+  // A mix is drawn in the color of the algorithm it has become.
+  recolor(run) {
+    const look = run.store.status.look ?? run.recipe;
+    if (look === run.recipe) return;
+    run.recipe = look;
+    this.soon("charts", "scene");
+  }
+
+  // Changes in words, by symbol; one ε where both sides moved alike.
   inWords(all) {
     const symbol = (name) => this.runs[0].store.hello?.knobs?.find((knob) => knob.name === name)?.symbol ?? name;
-    return Object.entries(all).map(([name, [old, now]]) => `${symbol(name)} ${short(old)} → ${short(now)}`).join(", ");
+    const word = (value) => (typeof value === "string" ? value.replaceAll("_", " ") : short(value));
+    const { eps_low: low, eps_high: high } = all;
+    const alike = low && high && low[0] === high[0] && low[1] === high[1];
+    const pairs = Object.entries(all).filter(([name]) => !alike || name !== "eps_low");
+    return pairs.map(([name, [old, now]]) => `${alike && name === "eps_high" ? "ε" : symbol(name)} ${word(old)} → ${word(now)}`).join(", ");
   }
 
   // Sentences and tables follow once a second: nobody reads twenty a second, and screen readers would stammer.
@@ -302,9 +326,9 @@ export class Panel {
 
   clear() {
     for (const { link } of this.runs) link.dispose();
-    for (const part of [...(this.charts ?? []), ...this.runs.map((run) => run.world), this.scatter]) part?.dispose();
+    for (const part of [...(this.charts ?? []), ...this.runs.map((run) => run.world), this.scatter, this.timeline?.tree]) part?.dispose();
     this.runs = [];
-    this.zoom = this.lastFailure = null;
+    this.zoom = this.cursor = null;
   }
 
   dispose() {

@@ -3,6 +3,7 @@
 import { decode } from "./frames.js";
 
 const LIMIT = 6000; // rows kept in the page; older ones are thinned, real rows only
+const SCENES = 240; // pictures kept for scrubbing
 
 export class Store {
   constructor(rid) {
@@ -12,8 +13,10 @@ export class Store {
     this.cursor = 0;
     this.epoch = 0;
     this.hello = null;
-    this.status = { state: "starting", settings: {}, marks: [], applied: [0, 0], error: "", note: "", rate: 20 };
-    this.scene = null;
+    this.status = { state: "starting", settings: {}, marks: [], applied: [0, 0], error: "", note: "", rate: 20, tree: [], open: null };
+    this.newest = this.peeked = null;
+    this.scenes = new Map();
+    this.branches = new Map();
     this.frames = this.full = 0;
     this.pace = [];
   }
@@ -32,7 +35,57 @@ export class Store {
   }
 
   takeScene(scene) {
-    if (scene && scene.epoch >= this.epoch) this.scene = scene;
+    if (!scene || scene.epoch < this.epoch) return;
+    this.newest = scene;
+    if (scene.opened) this.peeked = null;
+    if (scene.piece) return;
+    this.scenes.set(scene.step, scene);
+    if (this.scenes.size > SCENES) this.scenes = new Map([...this.scenes].filter((_, i) => i % 2));
+  }
+
+  // The picture shown: the newest, or the nearest one held while a thumb scrubs past it.
+  get scene() {
+    return this.peeked ?? this.newest;
+  }
+
+  peek(step) {
+    this.peeked = null;
+    if (step === null) return;
+    let best = -1;
+    for (const at of this.scenes.keys()) if (at <= step && at > best) best = at;
+    if (best >= 0) this.peeked = this.scenes.get(best);
+  }
+
+  // Another path is shown: pictures of steps that are not on it are of no use.
+  leave(start) {
+    this.peeked = null;
+    this.scenes = new Map([...this.scenes].filter(([step]) => step <= start));
+  }
+
+  takeBranch({ id, tip, columns, rows }) {
+    const bytes = Uint8Array.from(atob(rows), (c) => c.charCodeAt(0));
+    const numbers = new Float32Array(bytes.buffer);
+    const width = columns.length;
+    const column = (at) => Float32Array.from({ length: numbers.length / width }, (_, i) => numbers[i * width + at]);
+    this.branches.set(id, { id, tip, columns: new Map(columns.map((name, at) => [name, column(at)])) });
+  }
+
+  // Curves drawn faint: branches with steps that are not on the path shown.
+  get faint() {
+    return this.status.tree.filter((b) => !b.current && (b.until ?? b.start) < b.tip && this.branches.has(b.id))
+      .map((b) => ({ ...this.branches.get(b.id), after: b.until ?? b.start }));
+  }
+
+  // The row of a step, or of the nearest one before it that is held.
+  indexOf(step) {
+    const steps = this.columns[0];
+    let [low, high] = [0, steps.length - 1];
+    while (low < high) {
+      const mid = (low + high + 1) >> 1;
+      if (steps[mid] <= step) low = mid;
+      else high = mid - 1;
+    }
+    return low;
   }
 
   // True where rows were added. A delta that doesn't follow what is here is left out: the server is asked again.
@@ -47,6 +100,7 @@ export class Store {
         const x = rows[r * width + c];
         this.columns[c].push(Number.isFinite(x) ? x : null);
       }
+    if (epoch !== this.epoch) this.leave(this.status.tree.find((b) => b.current)?.start ?? 0);
     this.epoch = epoch;
     this.cursor = total;
     this.frames++;

@@ -167,3 +167,114 @@ def test_an_opened_step_gives_its_record_again_bit_equal():
     for node in (0, 999, -1):
         with pytest.raises(SettingError, match="node"):
             run.opened(node)
+
+
+def _lab(request, steps, *, clock=None):
+    """A run of the real engine that has made so many steps."""
+    run = LiveRun(request, engine.start, rate=1000.0)
+    run.watch(Watcher())
+    run.hold()
+    _until(run, lambda: run.history.total >= steps)
+    run.pause()
+    _until(run, lambda: run.due(1e12) is None)
+    return run
+
+
+def _until(run, found):
+    for _ in range(20_000):
+        if found():
+            return
+        run.quantum()
+    raise AssertionError("not seen in time")
+
+
+def _columns(run, first, last):
+    rows = run.history.rows()[first - 1 : last]
+    return {name: rows[:, i] for i, name in enumerate(run.history.columns)}
+
+
+def test_a_fork_without_changes_repeats_its_parent_bit_by_bit_and_with_one_only_that_differs():
+    run = _lab(Request("grpo", "gridworld", 3), 24)
+    parent = _columns(run, 1, run.history.total)
+    for change in ({}, {"kl_beta": 0.5}):
+        run.open(10)
+        _until(run, lambda: run.status()["open"]["ready"])
+        run.set(change) if change else None
+        epoch = run.epoch
+        run.fork()
+        _until(run, lambda: run.epoch > epoch and run.history.total >= 20)
+        fork = _columns(run, 1, 20)
+        run.pause()
+        for name in ("reward_mean", "loss", "kl_ref", "entropy"):
+            same = fork[name][:10].tobytes() == parent[name][:10].tobytes()
+            assert same, "what came before the fork is the parent's"
+        assert fork["reward_mean"][10] == parent["reward_mean"][10], "the same prompts and dice meet the same policy"
+        alike = fork["loss"][10:].tobytes() == parent["loss"][10:20].tobytes()
+        assert alike is (not change)
+        run.switch(0)
+        _until(run, lambda: run.state == "paused" and run.due(1e12) is None)
+
+
+def test_an_opened_step_shows_what_was_seen_when_it_was_made():
+    training = engine.start(Request("grpo", "gridworld", 1))
+    seen = []
+    for _ in range(12):
+        _advance(training, training.config, traced=True)
+        seen.append(training.scene(training.config))
+    for node in (1, 5, 12):
+        visit = training.visit(node)
+        while True:
+            try:
+                next(visit)
+            except StopIteration as found:
+                assert found.value == seen[node - 1]
+                break
+    assert training.head == 12, "looking moves nothing"
+
+
+def test_a_step_in_pieces_shows_ratios_leaving_one_pass_by_pass():
+    run = _lab(Request("grpo", "gridworld", 2, (("lr", 0.2),)), 3)
+    spread = []
+    for _ in range(4):
+        run.step_part("epoch" if spread else "minibatch")
+        _until(run, lambda: run.status()["piece"] is not None and run.due(1e12) is None)
+        ratio = json.loads(run.scene.text)["samples"]["ratio"]
+        spread.append(max(ratio) - min(ratio))
+    assert run.status()["piece"]["epoch"] == 3 and spread[:2] == [0, 0] and 0 < spread[2] < spread[3]
+    before = run.history.total
+    run.step_once()
+    _until(run, lambda: run.history.total == before + 1)
+    whole = _lab(Request("grpo", "gridworld", 2, (("lr", 0.2),)), before + 1)
+    assert _columns(run, 1, before + 1)["loss"].tobytes() == _columns(whole, 1, before + 1)["loss"].tobytes()
+
+
+def test_an_address_gives_a_run_with_changes_again_bit_by_bit():
+    first = _lab(Request("grpo", "bandit", 8), 6)
+    first.set({"surrogate": "dual_clip", "lr": 0.3})
+    first.play()
+    _until(first, lambda: first.history.total >= 15)
+    first.set({"eps_high": 0.05})
+    _until(first, lambda: first.history.total >= 22)
+    first.pause()
+    _until(first, lambda: first.due(1e12) is None)
+    asked = state.read(state.write(first))
+    assert asked.refused == () and asked.request.stop == first.history.total
+    second = LiveRun(asked.request, engine.start, rate=20.0)
+    second.watch(Watcher())
+    second.hold()
+    _until(second, lambda: second.state == "paused" and second.due(1e12) is None)
+    total = first.history.total
+    assert second.history.total == total and second.settings() == first.settings()
+    assert _columns(first, 1, total)["loss"].tobytes() == _columns(second, 1, total)["loss"].tobytes()
+
+
+def test_opening_an_old_step_of_a_long_run_is_cut_into_short_slices():
+    run = _lab(Request("grpo", "gridworld"), 60)
+    run._training._timeline._kept._spaced = {0: run._training._timeline.state(0)}
+    run._training._timeline._kept._recent = {}
+    run.open(40)
+    slices = 0
+    while not run.status()["open"]["ready"]:
+        run.quantum()
+        slices += 1
+    assert slices > 10, "forty steps were made again, a few milliseconds at a time"

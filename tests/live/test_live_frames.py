@@ -9,9 +9,7 @@ from live.frames import EXACT, Frame, FrameError, decode, encode, pack, unpack
 
 @st.composite
 def _frames(draw):
-    rows = draw(
-        hnp.arrays(np.float32, st.tuples(st.integers(0, 20), st.integers(1, 8)), elements=st.floats(width=32))
-    )
+    rows = draw(hnp.arrays(np.float32, st.tuples(st.integers(0, 20), st.integers(1, 8)), elements=st.floats(width=32)))
     total = draw(st.integers(len(rows), EXACT - 1))
     return Frame(draw(st.integers(0, EXACT - 1)), draw(st.booleans()), total, rows)
 

@@ -30,7 +30,9 @@ def place(monkeypatch):
 @pytest.fixture
 def port(place):
     """The route served by uvicorn, as Streamlit serves it."""
-    served = uvicorn.Server(uvicorn.Config(Starlette(routes=route.routes()), port=0, log_level="critical", lifespan="off"))
+    served = uvicorn.Server(
+        uvicorn.Config(Starlette(routes=route.routes()), port=0, log_level="critical", lifespan="off")
+    )
     thread = threading.Thread(target=served.run, daemon=True)
     thread.start()
     _wait(lambda: served.started)
@@ -156,7 +158,9 @@ def test_transport_over_the_socket(client, run):
     [
         "not json", "[]", "{}", '{"op":"look","cursor":-1}', '{"op":"look","cursor":1e9}', '{"op":"act","action":"rm"}',
         '{"op":"set","values":{}}', '{"op":"set","values":{"eps_high":NaN}}', '{"op":"set","values":{"__class__":1}}',
-        '{"op":"set","values":{"eps_high":"0.3"}}', '{"op":"pace","rate":0}', '{"op":"pace","rate":1e9}',
+        '{"op":"pace","rate":0}', '{"op":"pace","rate":1e9}',
+        '{"op":"open","step":-1}', '{"op":"open","step":1.5}', '{"op":"switch","branch":"x"}', '{"op":"until","event":"lunch"}',
+        '{"op":"until","event":"kl","value":NaN}', '{"op":"set","values":{"ratio":"Seq; drop"}}', '{"op":"act","action":"fork","ref":-1}',
         '{"op":"act","action":"play","extra":1}', "[" * 3000, json.dumps({"op": "set", "values": {"a": 1}, "x": "y" * 5000}),
         json.dumps({"op": "set", "values": {f"a{i}": 1 for i in range(17)}}),
     ],

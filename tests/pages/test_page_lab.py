@@ -51,16 +51,6 @@ def test_another_algorithm_is_a_new_run_and_the_old_one_is_closed(place):
     assert app.query_params["recipe"] == "ppo" and app.query_params["run"] == new.rid
 
 
-def test_another_seed_keeps_what_was_turned(place):
-    app = opened("lab")
-    (old,) = place.runs()
-    old.quantum()
-    old.set({"eps_high": 0.4})
-    app.number_input(key="lab_seed").set_value(12).run()
-    (new,) = place.runs()
-    assert not app.exception and new.request.seed == 12 and dict(new.request.settings) == {"eps_high": 0.4}
-
-
 def test_a_reload_takes_its_run_over_and_a_second_tab_gets_its_own(place):
     first = opened("lab")
     (run,) = place.runs()

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from figures.theme import LOOKS, as_json, look
@@ -27,8 +29,6 @@ def test_an_empty_address_is_the_default_and_nothing_is_refused():
 def test_what_is_not_legal_is_told_and_left_at_its_default(params, words):
     asked = state.read(params)
     assert len(asked.refused) == 1
-    import re
-
     assert re.search(words, asked.refused[0])
     assert asked.request == Request("grpo", "gridworld", 0)
 
@@ -51,7 +51,7 @@ def test_an_address_round_trips_through_a_run():
         assert asked.refused == ()
         assert (asked.request.recipe, asked.request.env, asked.request.seed) == ("grpo", "bandit", 5)
         assert dict(asked.request.settings) == {"lr": 0.02, "eps_high": 0.3, "noise": 0.5}
-        assert dict(state.with_seed(run, 9).settings) == dict(asked.request.settings)
+        assert dict(state.with_fresh(run, {"seed": 9}).settings) == dict(asked.request.settings)
         run.set({"lr": 0.1, "eps_high": 0.2})
         assert "lr" not in state.write(run) and "eps_high" not in state.write(run), "what is as in the preset is left out"
     finally:
@@ -74,3 +74,32 @@ def test_looks_use_the_themes_own_colors():
     theme = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())["theme"]
     assert {each.light for each in LOOKS} <= set(theme["light"]["chartCategoricalColors"])
     assert {each.dark for each in LOOKS} <= set(theme["dark"]["chartCategoricalColors"])
+
+
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [
+        ("x~eps_high~0.1", "then: must be step~name~value"),
+        ("9~eps_high~0.1~~4~eps_high~0.2", "growing steps, got '4~eps_high~0.2'"),
+        ("9~eps_high", "must be step~name~value"),
+        ("9~eps_high~7e9", "then, step 9: .*eps_high"),
+        ("9~ratio~quantum", "then, step 9: ratio: must be one of"),
+        ("too-long", "changed its settings too often"),
+    ],
+)
+def test_wrong_changes_on_the_way_are_told_and_none_after_them_is_taken(then, words):
+    asked = state.read({"then": f"{then}~~90~lr~0.1" if then != "too-long" else then})
+    assert len(asked.refused) == 1 and re.search(words, asked.refused[0])
+    assert all(step < 90 for step, _ in asked.request.then)
+
+
+def test_a_step_and_changes_on_the_way_are_read():
+    asked = state.read({"ratio": "sequence", "then": "12~eps_high~0.05~~40~surrogate~sapo~tau_pos~2", "step": "44"})
+    assert asked.refused == () and asked.request.stop == 44 and asked.request.settings == (("ratio", "sequence"),)
+    assert asked.request.then == ((12, (("eps_high", 0.05),)), (40, (("surrogate", "sapo"), ("tau_pos", 2))))
+
+
+@pytest.mark.parametrize("text", ["-1", "x", "1.5", "20001", "9" * 40])
+def test_a_step_that_is_none_is_told(text):
+    asked = state.read({"step": text})
+    assert asked.request.stop is None and "step: must be a whole number from 0 to 20000" in asked.refused[0]
