@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("updates",),
     ("engine",),
     ("timeline",),
-    ("faults", "unfold", "explore", "seeds", "store", "conformance"),
+    ("faults", "unfold", "explore", "seeds", "store", "conformance", "diagnosis", "stories"),
     ("exports", "microscope"),
     ("cli",),
     ("__main__", "__init__"),

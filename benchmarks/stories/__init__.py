@@ -1,0 +1,1 @@
+"""Run the lab's stories over several seeds: `python -m benchmarks.stories [NAME...]`."""
