@@ -91,7 +91,7 @@ def table() -> None:
     )
     used = dict.fromkeys(c.evidence for axis in axes() for cell in axis.cells.values() for c in cell.measured)
     for name in used:
-        _in_full(name)
+        in_full(name)
 
 
 def _show(cell: Cell, key: str) -> None:
@@ -122,7 +122,8 @@ def _line(evidence: Evidence, comparison: Comparison) -> str:
     )
 
 
-def _in_full(name: str) -> None:
+def in_full(name: str) -> None:
+    """One piece of evidence: claim, every comparison with its verdict, and folded: seeds, what it cannot show, its command."""
     if name not in names():
         return
     evidence = stored(name)
@@ -144,7 +145,10 @@ def _in_full(name: str) -> None:
 def _lab(arm: str, setup: Setup) -> None:
     """An arm as a run in the lab, its first seed."""
     changed = ", ".join(f"{name} {value}" for name, value in setup.overrides.items())
+    label = f"{arm}: {setup.recipe} on {setup.env}{', ' + changed if changed else ''}, {setup.steps} steps"
+    if any(not isinstance(value, int | float) for value in setup.overrides.values()):
+        st.markdown(label)  # an address can set numbers, not whole slots
+        return
     settings = {"recipe": setup.recipe, "env": setup.env, "seed": "0"}
     settings |= {name: str(value) for name, value in setup.overrides.items()}
-    label = f"{arm}: {setup.recipe} on {setup.env}{', ' + changed if changed else ''}, {setup.steps} steps"
     st.page_link("pages/lab.py", label=label, query_params=settings, icon=":material/play_circle:")

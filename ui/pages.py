@@ -29,6 +29,7 @@ TABLE = (
     Entry("pages/step.py", "Step through", "step"),
     Entry("pages/lab.py", "Lab", "lab"),
     Entry("pages/duel.py", "Duel", "duel"),
+    Entry("pages/evidence.py", "Evidence", "evidence"),
     Entry("pages/interview.py", "Interview", "interview"),
     Entry("pages/misconceptions.py", "Misconceptions", "misconceptions"),
     Entry("pages/glossary.py", "Glossary", "glossary"),
