@@ -24,8 +24,8 @@ SLIDERS = (
     ("surrogate?show=kl", "kl_beta"), ("surrogate?show=bench", "distance"), ("advantages", "shift"),
     ("advantages?show=dead", "p"), ("advantages?show=difficulty", "group_size"), ("advantages?show=exact", "group_size"),
     ("advantages?show=gae", "lam"), ("ratios", "nudge"), ("ratios?show=sequence", "each"), ("ratios?show=band", "sd"),
-    ("ratios?show=weights", "length"), ("duel?change=eps&epochs=4", "eps_high"), ("duel?change=group", "group_size"),
-    ("duel?show=update&change=eps&epochs=4", "eps_low"),
+    ("ratios?show=weights", "length"), ("duel?change=eps&epochs=4&eps_high=0.05", "eps_high"), ("duel?change=group", "group_size"),
+    ("duel?show=update&change=eps&epochs=4&eps_low=0.05", "eps_low"),
 )  # fmt: skip
 DRAWN = "[...document.querySelectorAll('.surrogate-figure')].map((f) => Number(f.dataset.drawn ?? 0))"
 

@@ -5,13 +5,31 @@ Numbers, texts and switches use `bind="query-params"`; only options with labels 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
-from ui.refusals import note_refusal
+from ui.refusals import just_touched, note_refusal
 
 NONE = "-"
+WRITTEN = "address_written"
+
+
+def arrive(names: Iterable[str], *, anew: bool) -> None:
+    """At a page's top: where the address asks for something that no control here has written, it is a link that was
+    followed, and what it asks goes before what this session holds.
+
+    anew  True where the page was not the one shown before: all that it asks is new
+    """
+    if anew:
+        st.session_state[WRITTEN] = {}
+    elif just_touched():  # the browser's address may be one step behind the control
+        return
+    written = st.session_state.setdefault(WRITTEN, {})
+    for name in names:
+        text = st.query_params.get(name)
+        if text is not None and (anew or (name in written and written[name] != text)):
+            st.session_state.pop(name, None)
 
 
 def read(key: str, options: Sequence[str], default: Sequence[str], *, many: bool = False) -> None:
@@ -37,7 +55,9 @@ def _still_fits(held: object, options: Sequence[str], many: bool) -> bool:
 
 def write(key: str, chosen: Sequence[str], default: Sequence[str]) -> None:
     """After the control: put what was chosen into the address, or nothing where it is the default."""
-    if list(chosen) == list(default):
+    same = list(chosen) == list(default)
+    st.session_state.setdefault(WRITTEN, {})[key] = None if same else ",".join(chosen) or NONE
+    if same:
         if key in st.query_params:
             del st.query_params[key]
     elif st.query_params.get(key) != (text := ",".join(chosen) or NONE):

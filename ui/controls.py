@@ -1,7 +1,8 @@
 """Controls made from knobs: a slider for the feel and a field for the exact number, one value, bound to the address.
 
-The field is the truth and stands in the URL under the control's key. What a knob forbids is refused beside the field,
-in the house's words, and the last good value stays in force. This module knows no particular knob.
+The value in force is `st.session_state[key]`, and stands in the URL under the same key. What a knob forbids is refused
+beside the field, in the house's words, and the last good value stays in force. Slider and field are one small component
+(`static/knob.js`), which speaks while it is dragged. This module knows no particular knob.
 """
 
 from __future__ import annotations
@@ -9,17 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Literal
 
 import streamlit as st
 from pydantic import BaseModel
 
 from rlcore.knobs import Knob, knobs_of
-from ui import address
-from ui.refusals import forget, note_refusal, refuse_choice, tell_refusal
+from ui import address, browser
+from ui.refusals import forget, hold, note_refusal, refuse_choice, tell_refusal
 
 MANTISSAS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-FIELD_WIDTH = 96  # pixels; at this width Streamlit leaves the step buttons out
+
+_knob = browser.component("surrogate_knob", "knob.js", styles=("knob.css",))
 
 
 def declared(model: type[BaseModel], name: str, *, suggested: tuple[float, float] | None = None) -> Knob:
@@ -41,26 +44,20 @@ def number(
     key    name in the URL and in session state · name  shown with the symbol
     step   of a linear slider (default: a hundredth of its range) · whole  only whole numbers
     """
-    _refuse_text(key)
-    label = f"{about.symbol} {name}".strip()
-    ticks = _ticks(about, step, whole)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=f"{key}_pair"):
-        slot = st.container(width="stretch")
-        typed = st.number_input(
-            f"{label}, exact", value=int(default) if whole else float(default), format="%d" if whole else "%g", key=key,
-            bind="query-params", width=FIELD_WIDTH, label_visibility="collapsed", step=1 if whole else None,
-            on_change=forget, args=(key,),
-        )  # fmt: skip
-        value, problem = _accepted(key, about, default, typed)
-        with slot:
-            st.session_state[f"{key}_slider"] = min(
-                ticks, key=lambda tick: abs(_place(tick, about) - _place(value, about))
-            )
-            st.select_slider(
-                label, ticks, key=f"{key}_slider", format_func=lambda tick: f"{tick:g}", help=_help(about),
-                on_change=_copy, args=(key, whole),
-            )  # fmt: skip
-    tell_refusal(key, problem)
+    if key not in st.session_state:
+        st.session_state[key] = _from_address(key, about, default, whole)
+    hold(key)
+    value = _within(st.session_state[key], about, whole)
+    _knob(
+        key=f"{key}_pair",
+        data={
+            "key": key, "label": f"{about.symbol} {name}".strip(), "ticks": _tick_texts(about, step, whole),
+            "text": spelled(value), "help": _help(about),
+        },
+        on_value_change=lambda: _turned(key, about, whole),
+    )  # fmt: skip
+    address.write(key, [spelled(value)], [spelled(default)])
+    tell_refusal(key)
     return value
 
 
@@ -141,15 +138,52 @@ def read_numbers(text: str, *, low: float, high: float, least: int, most: int) -
 # ---------------------------------------------------------------- one knob
 
 
-def _accepted(key: str, about: Knob, default: float, typed: float | None) -> tuple[float, str]:
-    """(the typed number, "") where the knob allows it; else (the last good one, what is wrong)."""
-    last: float = st.session_state.get(f"last_{key}", default)
-    if typed is None:
-        return last, ""
-    if not about.low <= typed <= about.high:
-        return last, f"{key}: {_rule(about)}, got {typed:g}; {last:g} stays in force"
-    st.session_state[f"last_{key}"] = typed
-    return typed, ""
+def spelled(value: float) -> str:
+    """A number as it stands in a field and in the address."""
+    return str(value) if isinstance(value, int) else f"{value:.12g}"
+
+
+def read_number(text: str, about: Knob, *, whole: bool) -> tuple[float, str]:
+    """(number, what is wrong with the text or "")."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan, f"must be a number, got {text[:40]!r}"
+    if whole and not value.is_integer():
+        return math.nan, f"must be a whole number, got {text[:40]}"
+    if not about.low <= value <= about.high:
+        return math.nan, f"{_rule(about)}, got {value:g}"
+    return (int(value) if whole else value), ""
+
+
+def _from_address(key: str, about: Knob, default: float, whole: bool) -> float:
+    """The control's first value; what the address asks wrongly is refused."""
+    text = st.query_params.get(key)
+    if text is None:
+        return default
+    value, problem = read_number(text, about, whole=whole)
+    if problem:
+        note_refusal(key, f"{key}: {problem}; {default:g} stays in force")
+    return default if problem else value
+
+
+def _turned(key: str, about: Knob, whole: bool) -> None:
+    """The slider moved, or something was typed."""
+    text = st.session_state[f"{key}_pair"].get("value")
+    if text is None:
+        return
+    value, problem = read_number(str(text), about, whole=whole)
+    if problem:
+        note_refusal(key, f"{key}: {problem}; {spelled(st.session_state.get(key, about.low))} stays in force")
+        return
+    forget(key)
+    st.session_state[key] = value
+
+
+def _within(value: float, about: Knob, whole: bool) -> float:
+    """A value that was set for another range (a row of a longer batch) is drawn into this one."""
+    near = min(max(value, about.low), about.high)
+    return int(near) if whole else float(near)
 
 
 def _rule(about: Knob) -> str:
@@ -158,30 +192,15 @@ def _rule(about: Knob) -> str:
     return f"must be between {about.low:g} and {about.high:g}"
 
 
-def _refuse_text(key: str) -> None:
-    """A number in the address that is none is noted before the widget drops it."""
-    for text in st.query_params.get_all(key):
-        try:
-            float(text)
-        except ValueError:
-            note_refusal(key, f"{key}: must be a number, got {text[:40]!r}")
-
-
-def _copy(key: str, whole: bool) -> None:
-    """The slider moved: its number goes into the field."""
-    forget(key)
-    moved = st.session_state[f"{key}_slider"]
-    st.session_state[key] = int(moved) if whole else float(moved)
-
-
 def _help(about: Knob) -> str:
     unit = f" ({about.unit})" if about.unit else ""
     source = f" Source: {about.source}." if about.source else ""
     return f"{about.help[:1].upper()}{about.help[1:]}{unit}.{source}"
 
 
-def _place(value: float, about: Knob) -> float:
-    return math.log(max(value, 1e-12)) if about.scale == "log" else value
+@lru_cache(maxsize=256)
+def _tick_texts(about: Knob, step: float | None, whole: bool) -> tuple[str, ...]:
+    return tuple(spelled(tick) for tick in _ticks(about, step, whole))
 
 
 def _ticks(about: Knob, step: float | None, whole: bool) -> list[float]:

@@ -45,7 +45,7 @@ AGGREGATE_LABELS = {
     "constant_length": "constant length",
 }  # fmt: skip
 LISTS = ("recipes", "change")
-TEXTS = ("recipe", "env", "numbers", "scale", "aggregate", "quantity", "show")
+TEXTS = ("recipe", "env", "numbers", "scale", "aggregate", "quantity")
 ALL = (*LISTS, *TEXTS, "seed", "step", "epochs", "eps_low", "eps_high", "group_size", "kl_beta", "prompt", "row", "state")
 
 

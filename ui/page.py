@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import streamlit as st
 
 from live import warm
-from ui import controls
+from ui import address, controls
 from ui.cards import cards_about
 from ui.lesson import Lesson, Section, lesson
 from ui.pages import ROOT
@@ -30,10 +30,12 @@ def head(name: str, *, settings: Iterable[str] = ()) -> Lesson:
     name      of the lesson file
     settings  names of the page's own query parameters
     """
-    words = lesson(name)
-    if st.session_state.get("page_shown") != name:
+    words, settings = lesson(name), (*settings,)
+    anew = st.session_state.get("page_shown") != name
+    if anew:
         forget_all()
         st.session_state["page_shown"] = name
+    address.arrive((SHOW, *settings), anew=anew)
     st.title(words.title)
     st.markdown(f"**Try first.** {words.try_first}  \n**Notice.** {words.notice}")
     if words.terms:

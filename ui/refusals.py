@@ -5,11 +5,13 @@ Streamlit drops a wrong value of the address silently and removes it; it is read
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 import streamlit as st
 
 REFUSED = ":material/error:"
+HELD = "held_values"
 
 
 def note_refusal(key: str, message: str) -> None:
@@ -20,12 +22,25 @@ def note_refusal(key: str, message: str) -> None:
 def forget(key: str) -> None:
     """The control was changed: what it refused earlier no longer matters."""
     st.session_state.pop(f"refused_{key}", None)
+    st.session_state["touched_at"] = time.monotonic()
+
+
+def just_touched() -> bool:
+    """True in the run that a control has caused: its callback ran a moment ago."""
+    return time.monotonic() - float(st.session_state.get("touched_at", -1)) < 0.25
 
 
 def forget_all() -> None:
-    """Another page is shown: its controls share names with the last one's, but neither refusals nor last good values."""
+    """Another page is shown: its controls share names with the last one's, but neither refusals nor values."""
     for key in [k for k in st.session_state if str(k).startswith(("refused_", "last_"))]:
         del st.session_state[key]
+    for key in st.session_state.pop(HELD, set()):
+        st.session_state.pop(key, None)
+
+
+def hold(key: str) -> None:
+    """A control keeps its value in the session under `key`, until another page is shown."""
+    st.session_state.setdefault(HELD, set()).add(key)
 
 
 def tell_refusal(key: str, message: str = "") -> None:

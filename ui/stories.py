@@ -16,8 +16,9 @@ from urllib.parse import parse_qsl
 
 import streamlit as st
 
+from ui import address
 from ui.lesson import lesson
-from ui.refusals import note_refusal, tell_refusal
+from ui.refusals import forget, note_refusal, tell_refusal
 
 KEY = "story"
 
@@ -60,10 +61,8 @@ def choose(name: str, *, resets: Iterable[str], lists: Iterable[str], texts: Ite
     )
     tell_refusal(KEY)
     told = known.get(st.session_state.get(KEY) or "")
-    if told is None:
-        st.query_params.pop(KEY, None)
-    else:
-        st.query_params[KEY] = told.key
+    address.write(KEY, [told.key] if told else [""], [""])
+    if told is not None:
         st.info(told.text, icon=":material/auto_stories:")
 
 
@@ -77,19 +76,25 @@ def _from_address(known: Mapping[str, Story], kinds: Kinds) -> None:
     st.session_state[KEY] = asked if asked in known else None
     if asked in known:
         explicit = set(st.query_params)
+        _reset(set(kinds[0]) - explicit)
         _set({name: text for name, text in known[asked].settings.items() if name not in explicit}, kinds)
 
 
 def _chosen(known: Mapping[str, Story], kinds: Kinds) -> None:
     """Another story was pressed: everything it does not name goes back to its default."""
+    forget(KEY)
     story = known.get(st.session_state[KEY] or "")
     if story is None:
         return
-    for name in kinds[0]:
-        for key in (name, f"{name}_slider", f"last_{name}", f"refused_{name}"):
+    _reset(kinds[0])
+    _set(story.settings, kinds)
+
+
+def _reset(names: Iterable[str]) -> None:
+    for name in names:
+        for key in (name, f"last_{name}", f"refused_{name}"):
             st.session_state.pop(key, None)
         st.query_params.pop(name, None)
-    _set(story.settings, kinds)
 
 
 def _set(settings: Mapping[str, str], kinds: Kinds) -> None:

@@ -45,7 +45,7 @@ def test_a_slider_moves_the_band_and_the_address(page, app_url):
 
 def test_a_typed_number_moves_the_slider_and_a_forbidden_one_is_refused_beside_it(page, app_url):
     open_page(page, app_url, "surrogate")
-    field = page.locator(".st-key-eps_low_pair [data-testid=stNumberInput] input")
+    field = page.locator(".st-key-eps_low_pair input[type=text]")
     field.fill("0.5")
     field.press("Enter")
     page.get_by_text("flat below ratio 0.5 for A < 0").wait_for()

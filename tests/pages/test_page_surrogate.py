@@ -90,8 +90,8 @@ def test_what_the_address_asks_wrongly_is_told(settings: dict[str, str], message
     assert any(message in error.value for error in app.error)
 
 
-def test_a_slider_writes_its_number_into_the_field() -> None:
+def test_a_number_held_by_the_session_is_in_force_and_in_the_address() -> None:
     app = opened("surrogate")
-    app.select_slider(key="eps_high_slider").set_value(0.5).run()
-    assert app.number_input(key="eps_high").value == 0.5
-    assert "flat above ratio 1.5" in words(app)
+    app.session_state["eps_high"] = 0.5
+    app.run()
+    assert "flat above ratio 1.5" in words(app) and app.query_params["eps_high"] == "0.5"
