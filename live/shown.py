@@ -18,6 +18,7 @@ from live import effect
 from live.changes import Changes, Undo
 from live.contract import Change, Errand, Opened, Request, Setting, Start, Step, Training
 from live.frames import Frame
+from live.insight import Insight
 from live.presence import Presence
 from live.schedule import Schedule
 from live.tree import Branch, Log, Tree
@@ -90,6 +91,7 @@ class Shown:
         self._plan = dict(request.then)
         self._changes, self._undo, self._set_at = Changes(), Undo(), 0.0
         self._standing, self._standing_of = dict[str, Any](), None
+        self._insight = Insight()
         self._scene_stale, self._scene_at = True, 0.0
         self._last_scene = dict[str, Any]()
         self._traced, self._cost = True, 0.0  # of the last step
@@ -126,6 +128,8 @@ class Shown:
         with self._lock:
             if self._opening is not None:
                 return self._opening.step
+            if self._schedule.awaited is not None and self._schedule.awaited.step is not None:
+                return self._schedule.awaited.step
             return None if self._schedule.playing or self._error else self.tree.total
 
     def settings(self) -> dict[str, Setting]:
@@ -142,11 +146,12 @@ class Shown:
         """The settings of the path's first step, and every change on the path since: what gives it again."""
         with self._lock:
             if self._training is None:
-                return dict(self.request.settings), list(self.request.then)  # type: ignore[arg-type]
+                return dict(self.request.settings), [(step, dict(values)) for step, values in self._plan.items()]
             log, newest = self.tree.log(), self._training.config_of(self.tree.node_at(self.tree.total))
             waiting = {} if newest is self._wanted else self._training.difference(newest, self._wanted)
             if waiting:
                 log = [*log, (self.tree.total + 1, {name: new for name, (_, new) in waiting.items()})]
+            log = [*log, *((step, dict(values)) for step, values in self._plan.items())]
             return self._training.settings(self._training.config_of(0)), log
 
     def opened(self, node: int | None = None) -> Opened:
@@ -176,6 +181,7 @@ class Shown:
                 "awaiting": "" if awaiting is None else awaiting.label, "open": self._open_as_json(),
                 "piece": {name: value for name, value in self._piece.items() if name != "samples"} or None,
                 "tree": self.tree.as_json(), "waiting": self._changes.waiting, **self._standing,
+                "insight": self._insight.found,
             }  # fmt: skip
 
     def frame(self, cursor: int, epoch: int) -> Frame | None:

@@ -10,8 +10,8 @@ export class Transport {
     this.panel = panel;
     const home = panel.options.layout === "home";
     this.play = button("Play", "P", () => panel.toggle(), "Play or pause");
-    this.back = button("◀ Back", "B", () => panel.act("back"), "Look at the step before", "back");
-    this.step = button("Step ▶", "N", () => panel.act("step"), "One update; or the next step, where you look back", "step");
+    this.back = button("Back", "B", () => panel.act("back"), "Look at the step before", "back");
+    this.step = button("Step", "N", () => panel.act("step"), "One update; or the next step, where you look back", "step");
     this.reset = button("Reset", "X", () => panel.act("reset"), "Start over with the settings as they stand; the run so far stays faint");
     this.rate = el(
       "select",

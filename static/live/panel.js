@@ -186,6 +186,10 @@ export class Panel {
     } else if (what === "scene") this.soon("scene", "rest");
     else if (what === "branch") this.soon("charts");
     else this.soon("rest", ...(what === "status" || what === "hello" ? ["scene"] : []));
+    if (what === "status" && store.status.state !== store.seenState) {
+      if (store.seenState === "playing" && store === this.runs[0]?.store) this.settled(); // the address names the step
+      store.seenState = store.status.state;
+    }
     if (what === "status" && store.status.epoch !== store.seenEpoch) {
       store.seenEpoch = store.status.epoch;
       this.zoom = null;

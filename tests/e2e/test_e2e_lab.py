@@ -48,6 +48,18 @@ def drag(page, knob, to, steps=12):
     page.mouse.up()
 
 
+def unfold(page, slot):
+    chip = page.locator(f"[data-slot={slot}].lv-chip")
+    if not chip.is_visible():
+        page.get_by_role("button", name="more …").click()
+    chip.click()
+
+
+def row(page, step):
+    """A step's numbers as the page holds them."""
+    return ask(page, f"['reward_mean', 'loss', 'kl_ref'].map((n) => {STORE}.column(n)[{STORE}.indexOf({step})])")
+
+
 def test_it_plays_by_itself_and_everything_is_drawn(page, app_url):
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -65,7 +77,7 @@ def test_it_plays_by_itself_and_everything_is_drawn(page, app_url):
 
 def test_dragging_epsilon_while_it_trains_takes_effect_and_is_marked(page, app_url):
     open_lab(page, app_url, "?seed=1")
-    drag(page, "eps_high", 0.35)
+    drag(page, "eps_high", 0.01)
     wait(page, "window.__live.latencies.length > 3 && window.__live.panels.lab.inputs.length === 0")
     mark = ask(page, f"{STORE}.status.marks[0]")
     assert set(mark["changes"]) == {"eps_low", "eps_high"}, "one ε for both sides, as long as it is ticked"
@@ -73,7 +85,7 @@ def test_dragging_epsilon_while_it_trains_takes_effect_and_is_marked(page, app_u
     assert old == 0.2 and new < 0.01
     wait(page, f"{STORE}.step > {mark['step'] + 20} && {STORE}.scene.step > {mark['step']}")
     assert ask(page, f"{STORE}.scene.samples.band[1]") == pytest.approx(1 + new, abs=1e-4)
-    assert page.locator(".lv-said").inner_text().startswith(f"From step {mark['step']}")
+    assert page.locator(".lv-said").inner_text().startswith(f"ε 0.2 → {new:.3g} from step {mark['step']}")
     page.wait_for_url("**eps_high=*")
 
 
@@ -88,7 +100,7 @@ def test_a_narrow_band_kills_gradients_at_the_very_next_step(page, app_url):
         wait(page, f"{STORE}.step === {n}")
     before = ask(page, f"{STORE}.latest('clip_fraction')")
     drag(page, "eps_high", 0.0)
-    wait(page, f"{STORE}.status.settings.eps_high <= 1.1e-4")
+    wait(page, f"{STORE}.status.settings.eps_high <= 1e-3")
     page.get_by_role("button", name="Step", exact=True).click()
     wait(page, f"{STORE}.step === 11 && {STORE}.scene.step === 11")
     assert ask(page, f"{STORE}.latest('clip_fraction')") > before + 0.1
@@ -104,6 +116,7 @@ def test_pause_step_reset_and_speed(page, app_url):
     at = ask(page, f"{STORE}.step")
     page.get_by_role("button", name="Step", exact=True).click()
     wait(page, f"{STORE}.step === {at + 1}")
+    page.get_by_role("button", name="More", exact=True).click()
     page.get_by_label("Speed, updates a second").select_option("5")
     wait(page, f"{STORE}.status.rate === 5")
     page.get_by_role("button", name="Play").click()
@@ -114,6 +127,7 @@ def test_pause_step_reset_and_speed(page, app_url):
 
 def test_group_size_and_beta_change_from_the_next_step_on(page, app_url):
     open_lab(page, app_url)
+    unfold(page, "batch")
     exact = page.locator("[data-number=group_size]")
     exact.fill("32")
     exact.press("Enter")
@@ -127,14 +141,14 @@ def test_group_size_and_beta_change_from_the_next_step_on(page, app_url):
 
 def test_a_setting_out_of_range_is_told_and_changes_nothing(page, app_url):
     open_lab(page, app_url)
-    exact = page.locator("[data-number=eps_low]")
-    exact.fill("3")
+    exact = page.locator("[data-number=kl_beta]")
+    exact.fill("-3")
     exact.press("Enter")
     alert = page.locator(".lv-alert")
-    alert.filter(has_text="eps_low").wait_for()
-    assert "less than or equal to 1" in alert.inner_text() and "got 3" in alert.inner_text()
-    assert ask(page, f"{STORE}.status.settings.eps_low") == 0.2
-    wait(page, "document.querySelector('[data-number=eps_low]').value === '0.2' || document.activeElement.dataset.number")
+    alert.filter(has_text="kl_beta").wait_for()
+    assert "greater than or equal to 0" in alert.inner_text() and "got -3" in alert.inner_text()
+    assert ask(page, f"{STORE}.status.settings.kl_beta") == 0.04
+    wait(page, "document.querySelector('[data-number=kl_beta]').value === '0.04' || document.activeElement.dataset.number")
 
 
 def test_a_reload_goes_on_with_the_same_run_and_loses_nothing(page, app_url):
@@ -207,10 +221,153 @@ def test_keyboard_alone_is_enough(page, app_url):
     assert rows.first.locator("td").first.inner_text() == str(at + 1)
     page.keyboard.press("]")
     wait(page, f"{STORE}.status.rate === 50")
+    page.keyboard.press("u")
+    wait(page, f"{STORE}.status.settings.lr === {old}")
+    page.keyboard.press("m")
+    wait(page, f"{STORE}.status.piece?.epoch === 0")
+    page.keyboard.press("b")
+    wait(page, f"{STORE}.status.open?.step === {at} && {STORE}.status.open.ready")
+    page.keyboard.press("f")
+    wait(page, f"{STORE}.status.tree.length === 2 && {STORE}.step > {at + 1}")
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    dialog.wait_for()
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="hidden")
+    page.keyboard.press("p")
+    state_is(page, "paused")
     page.keyboard.press("x")
-    wait(page, f"{STORE}.epoch === 1")
+    wait(page, f"{STORE}.epoch === 2")
     page.keyboard.press("p")
     wait(page, f"{STORE}.step > 3")
+
+
+def test_an_earlier_step_is_opened_forked_and_beaten_by_its_parent_in_the_drawing(page, app_url):
+    open_lab(page, app_url, "?seed=6")
+    wait(page, f"{STORE}.step > 24")
+    page.get_by_role("button", name="Pause").click()
+    settle(page)
+    total = ask(page, f"{STORE}.step")
+    early = [row(page, step) for step in (3, 9)]
+    scrub = page.locator("[data-scrub]")
+    scrub.fill("9")
+    wait(page, f"{STORE}.status.open?.step === 9 && {STORE}.status.open.ready && {STORE}.scene.step === 9")
+    assert page.locator("[data-chart=entropy] .lv-values").inner_text() != "" and "step 9 of" in page.locator(".lv-where").inner_text()
+    exact = page.locator("[data-number=kl_beta]")
+    exact.fill("0.9")
+    exact.press("Enter")
+    page.get_by_text("A fork goes on from step 9 with β 0.04 → 0.9.").wait_for()
+    page.get_by_role("button", name="Fork from here").click()
+    wait(page, f"{STORE}.epoch === 1 && {STORE}.step > 14 && {STORE}.faint.length === 1")
+    assert [row(page, step) for step in (3, 9)] == early, "what came before the fork is the parent's"
+    assert ask(page, f"{STORE}.column('kl_beta')[{STORE}.indexOf(10)]") == pytest.approx(0.9)
+    assert ask(page, f"{STORE}.status.marks.map((m) => m.step)") == [10]
+    page.get_by_role("button", name="Pause").click()
+    state_is(page, "paused")
+    page.locator(".lv-branch[data-branch='0']").focus()
+    page.keyboard.press("Enter")
+    wait(page, f"{STORE}.step === {total} && {STORE}.status.tree.find((b) => b.current).id === 0")
+    assert "2 branches" in page.locator(".lv-timeline").inner_text()
+
+
+def test_a_link_gives_the_same_step_with_the_same_numbers_to_somebody_else(page, app_url, new_context):
+    open_lab(page, app_url, "?env=bandit&seed=7")
+    exact = page.locator("[data-number=lr]")
+    exact.fill("0.3")
+    exact.press("Enter")
+    wait(page, f"{STORE}.status.marks.length === 1 && {STORE}.step > {STORE}.status.marks[0].step + 10")
+    page.get_by_role("button", name="Pause").click()
+    settle(page)
+    step = ask(page, f"{STORE}.step")
+    page.wait_for_url(f"**step={step}&**")
+    here = [row(page, n) for n in (2, step - 3, step)]
+    other = new_context().new_page()
+    other.goto(page.url)
+    wait(other, f"window.__live?.panels.lab?.runs[0] && {STORE}.status.state === 'paused' && {STORE}.step === {step}")
+    assert ask(other, f"{RUN}.rid") != ask(page, f"{RUN}.rid")
+    assert [row(other, n) for n in (2, step - 3, step)] == here
+    page.keyboard.press("b")
+    page.keyboard.press("b")
+    page.wait_for_url(f"**step={step - 2}&**")
+    page.reload()
+    wait(page, f"window.__live?.panels.lab?.runs[0] && {STORE}.status.open?.step === {step - 2} && {STORE}.status.open.ready")
+    assert [row(page, n) for n in (2, step - 3, step)] == here
+
+
+def test_a_slot_changes_while_it_runs_is_named_and_undone(page, app_url):
+    open_lab(page, app_url, "?seed=8")
+    unfold(page, "ratio")
+    page.locator("[data-choice=ratio]").select_option("sequence")
+    wait(page, f"{STORE}.status.settings.ratio === 'sequence' && {STORE}.status.marks.at(-1)?.changes.ratio")
+    name = page.locator(".lv-standing b").first
+    name.filter(has_text="GSPO").wait_for()
+    wait(page, f"{STORE}.scene.samples.level === 'row'")
+    page.get_by_text("to know about this mix").click()
+    page.locator(".lv-cautions li").filter(has_text="almost never clips").filter(has_text="arXiv:2507.18071").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    name.filter(has_text="GRPO").wait_for()
+    assert ask(page, f"{STORE}.status.settings.ratio") == "token"
+
+
+def test_it_runs_to_an_event_and_steps_inside_an_update(page, app_url):
+    open_lab(page, app_url, "?seed=9")
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_label("Run to").select_option("kl")
+    page.get_by_label("threshold").fill("0.2")
+    page.get_by_label("threshold").press("Enter")
+    page.locator(".lv-said").filter(has_text="KL to reference above 0.2").wait_for()
+    state_is(page, "paused")
+    assert ask(page, f"{STORE}.latest('kl_ref')") > 0.2 or ask(page, f"{STORE}.step") > 2
+    at = ask(page, f"{STORE}.step")
+    page.get_by_role("button", name="One minibatch").click()
+    page.locator(".lv-inside").filter(has_text="every ratio is 1").wait_for()
+    page.get_by_role("button", name="One pass").click()
+    page.locator(".lv-inside").filter(has_text=f"Inside step {at + 1}, pass 1 of 4").wait_for()
+    wait(page, f"{STORE}.scene.piece?.epoch === 1 && {STORE}.scene.samples.ratio.every((r) => r === 1)")
+    page.get_by_role("button", name="Step", exact=True).click()
+    wait(page, f"{STORE}.step === {at + 1} && !{STORE}.status.piece")
+
+
+def test_a_step_goes_under_the_microscope_and_the_run_is_still_there_after(page, app_url):
+    open_lab(page, app_url, "?seed=3&env=bandit")
+    page.get_by_role("button", name="Pause").click()
+    settle(page)
+    rid, at = ask(page, f"{RUN}.rid"), ask(page, f"{STORE}.step")
+    page.get_by_role("link", name="open this step under the microscope").click()
+    page.wait_for_url(f"**/step?**run={rid}**")
+    page.get_by_role("heading", name="Step through").first.wait_for()
+    page.get_by_role("link", name="Lab").first.click()
+    wait(page, f"window.__live?.panels.lab?.runs[0]?.rid === '{rid}' && {STORE}.step === {at}")
+
+
+def test_a_diverged_run_says_why_and_leads_to_its_last_good_step(page, app_url):
+    open_lab(page, app_url, "?seed=1&env=bandit")
+    page.evaluate("() => window.__live.panels.lab.set({ lr: 100, epochs: 50 })")
+    state_is(page, "failed")
+    page.locator(".lv-alert").filter(has_text="is not finite").filter(has_text="Usual cause").wait_for()
+    last = ask(page, f"{STORE}.step")
+    page.get_by_role("button", name=f"Open the last good step ({last})").click()
+    wait(page, f"{STORE}.status.open?.ready && {STORE}.status.open.step === {last}")
+    page.evaluate("() => window.__live.panels.lab.set({ lr: 0.01, epochs: 1 })")
+    page.get_by_role("button", name="Fork from here").click()
+    wait(page, f"{STORE}.status.state === 'playing' || {STORE}.status.state === 'failed'")
+
+
+def test_another_seed_is_asked_for_in_the_panel_and_keeps_what_was_turned(page, app_url):
+    open_lab(page, app_url, "?seed=2")
+    page.locator("[data-number=kl_beta]").fill("0.2")
+    page.locator("[data-number=kl_beta]").press("Enter")
+    wait(page, f"{STORE}.status.settings.kl_beta === 0.2")
+    rid = ask(page, f"{RUN}.rid")
+    unfold(page, "fresh")
+    page.locator("[data-fresh=seed]").fill("-4")
+    page.get_by_role("button", name="Start a new run with these").click()
+    page.locator(".lv-alert").filter(has_text="seed: must be a whole number").wait_for()
+    page.locator("[data-fresh=seed]").fill("12")
+    page.get_by_role("button", name="Start a new run with these").click()
+    wait(page, f"window.__live?.panels.lab?.runs[0] && {RUN}.rid !== '{rid}' && {STORE}.hello?.seed === 12 && {STORE}.step > 1")
+    assert ask(page, f"{STORE}.status.settings.kl_beta") == 0.2
+    page.wait_for_url("**seed=12*")
 
 
 def test_zoom_stays_while_it_trains_and_can_be_left(page, app_url):
@@ -238,14 +395,19 @@ def test_where_sockets_are_blocked_it_polls_instead(page, app_url):
     wait(page, f"{STORE}.step > 5 && {STORE}.scene")
     page.get_by_role("button", name="Pause").click()
     state_is(page, "paused")
-    drag(page, "eps_high", 0.2, steps=4)
+    drag(page, "eps_high", 0.01, steps=4)
     wait(page, f"{STORE}.status.settings.eps_high < 0.01")
     at = ask(page, f"{STORE}.step")
     page.get_by_role("button", name="Step", exact=True).click()
     wait(page, f"{STORE}.step === {at + 1}")
-    page.locator("[data-number=eps_low]").fill("3")
-    page.locator("[data-number=eps_low]").press("Enter")
-    page.locator(".lv-alert").filter(has_text="got 3").wait_for()
+    page.locator("[data-number=kl_beta]").fill("-3")
+    page.locator("[data-number=kl_beta]").press("Enter")
+    page.locator(".lv-alert").filter(has_text="got -3").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("b")
+    wait(page, f"{STORE}.status.open?.ready")
+    page.keyboard.press("f")
+    wait(page, f"{STORE}.status.tree.length === 2 && {STORE}.faint.length === 1")
 
 
 def test_home_without_sockets_pauses_all_three_at_once(page, app_url):
