@@ -1,4 +1,4 @@
-"""`python -m benchmarks [speed|learning|solve|shares|words|all]`: measure, print, and write RESULTS.md beside this file."""
+"""`python -m benchmarks [speed|learning|solve|shares|words|seeds|all]`: measure, print, and write RESULTS.md beside this file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-PARTS = ("speed", "learning", "solve", "shares", "words")
+PARTS = ("speed", "learning", "solve", "shares", "words", "seeds")
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 

@@ -24,6 +24,10 @@ def generator(seed: int, step: int, stream: Stream, index: int = 0) -> np.random
 
     Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3" (Philox), through numpy.
     """
+    return np.random.Generator(np.random.Philox(key=address(seed, step, stream, index)))
+
+
+def address(seed: int, step: int, stream: Stream, index: int = 0) -> np.ndarray:
+    """The two words of Philox's key that stand for one address."""
     where = (zlib.crc32(stream.encode()) << 32) | (index & 0xFFFFFFFF)
-    key = np.array([(seed << 32) | (step & 0xFFFFFFFF), where], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key=key))
+    return np.array([(seed << 32) | (step & 0xFFFFFFFF), where], dtype=np.uint64)
