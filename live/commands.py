@@ -16,10 +16,11 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, TypeAdapter, Val
 from live.run import LiveRun
 from rlcore.knobs import Value, explain
 
-MAX_BYTES = 4096
+MAX_BYTES = 16_384  # a map of 20 x 20 cells with a reward on each
 MAX_SETTINGS = 16
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_.]*$")]
 Kind = Annotated[str, Field(strict=True, min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_]*$")]
+Painted = Annotated[str, Field(strict=True, max_length=8000, pattern=r"^[A-Za-z0-9.#^><_\\-]*$")]
 Ref = Annotated[int, Field(ge=0, lt=2**53)]
 
 
@@ -33,10 +34,10 @@ class Look(Value):
 
 
 class Set(Value):
-    """New values by setting, a number or the kind for a slot; `ref` comes back with the step at which they took effect."""
+    """New values by setting, a number, the kind for a slot or a painted map; `ref` comes back with the step at which they took effect."""
 
     op: Literal["set"]
-    values: dict[Name, StrictFloat | StrictInt | StrictBool | Kind] = Field(min_length=1, max_length=MAX_SETTINGS)
+    values: dict[Name, StrictFloat | StrictInt | StrictBool | Kind | Painted] = Field(min_length=1, max_length=MAX_SETTINGS)
     ref: Ref = 0
 
     def obey(self, run: LiveRun) -> None:

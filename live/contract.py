@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ class Request:
 
     then  settings that change on the way: (step, ((name, value), ...)), in force from that step on
     stop  a step to go to at once and pause at; None: play
+    story, arm  a story's name and which of its runs: its settings are the preset then
     """
 
     recipe: str = "grpo"
@@ -32,6 +33,8 @@ class Request:
     settings: tuple[tuple[str, Setting], ...] = ()
     then: tuple[tuple[int, tuple[tuple[str, Setting], ...]], ...] = ()
     stop: int | None = None
+    story: str = ""
+    arm: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Training(Protocol):
     standing    what its numbers make of it: the recipe's name, cautions, the look it is drawn in
     propose     the config with other values; raises SettingError and changes nothing where one is refused
     difference  what separates two configs, by setting
+    insight     what can be said of the curves so far, and how a story ended; `said` names what was said before
     advance     one step from the head; nothing has happened before it is exhausted. What it yields is None, or gives
                 {"epoch", "minibatch", "samples", ...} of the piece just made
     visit       the picture of a node's step; the head stays
@@ -72,6 +76,7 @@ class Training(Protocol):
     def settings(self, config: Any) -> dict[str, Setting]: ...
     def propose(self, config: Any, values: Mapping[str, Setting]) -> Any: ...
     def difference(self, before: Any, after: Any) -> Change: ...
+    def insight(self, config: Any, columns: Mapping[str, Any], said: Sequence[str]) -> dict[str, Any]: ...
     def config_of(self, node: int) -> Any: ...
     def advance(self, config: Any, *, traced: bool) -> Step: ...
     def visit(self, node: int) -> Errand: ...

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from live import menu
+from live import insight, menu, painted
 from live.contract import Change, Errand, Opened, Request, Setting, Step
 from live.events import EVENTS
 from live.heldout import heldout
@@ -22,6 +22,7 @@ from rlcore.knobs import SettingError
 from rlcore.presets import preset
 from rlcore.records import StepRecord
 from rlcore.state import TrainState
+from rlcore.stories import story
 from rlcore.surrogates import Cispo, DualClip, Gmpo, PpoClip, TwoSidedClip
 from rlcore.timeline import Timeline
 
@@ -83,6 +84,8 @@ def planned(
 
 
 def _preset(request: Request) -> RunConfig:
+    if request.story:
+        return story(request.story).config(request.arm, seed=request.seed)
     return preset(request.recipe, request.env, request.seed)
 
 
@@ -125,10 +128,13 @@ class LabTraining:
         return self._menu_of(config).settings(config)
 
     def propose(self, config: RunConfig, values: Mapping[str, Setting]) -> RunConfig:
-        return menu.affordable(menu.with_settings(config, values))
+        return painted.same_run(config, menu.affordable(menu.with_settings(config, values)))
 
     def difference(self, before: RunConfig, after: RunConfig) -> Change:
         return menu.difference(before, after)
+
+    def insight(self, config: RunConfig, columns: Mapping[str, Any], said: Sequence[str]) -> dict[str, Any]:
+        return insight.told(self.request, self.preset, config, columns, said)
 
     def config_of(self, node: int) -> RunConfig:
         return self._timeline.node(node).config

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from live import slots
+from live import painted, slots
 from live.contract import Change, Setting
 from rlcore.advantages import Gae, Returns
 from rlcore.config import Path, RunConfig, find_setting, knobs, settings_of
@@ -40,7 +40,7 @@ class Menu:
     def settings(self, config: RunConfig) -> dict[str, Setting]:
         """Every live setting's value; what a drag asks for many times a second."""
         numbers = {name: _value(config, path) for name, (path, _) in self.knobs.items()}
-        return numbers | {slot.name: slot.kind for slot in slots.slots(config.algorithm)}
+        return numbers | {slot.name: slot.kind for slot in slots.slots(config.algorithm)} | painted.texts(config)
 
     def as_json(self, config: RunConfig) -> list[dict[str, Any]]:
         """What sliders are made of; `slot` says where in the equation or the run a number lives."""
@@ -138,7 +138,7 @@ def affordable(config: RunConfig) -> RunConfig:
             f"batch: here at most {MAX_ROWS} rows (prompts × group_size) and {MAX_SAMPLES} samples (rows × steps), "
             f"got {config.batch.rows} × {steps}; the shell and notebooks have no such limit"
         )
-    return config
+    return painted.sensible(config)
 
 
 def number(text: str) -> Setting:
@@ -148,12 +148,14 @@ def number(text: str) -> Setting:
 
 def value_of(config: RunConfig, name: str, text: str) -> Setting:
     """A setting as an address writes it: a kind where `name` is a slot, else a number. Raises ValueError."""
-    return text if slots.is_slot(config.algorithm, name) else number(text)
+    return text if slots.is_slot(config.algorithm, name) or painted.is_text(config, name) else number(text)
 
 
 def short(config: RunConfig, name: str) -> str:
     """The name that a live setting goes by here, whatever length it was given in. Raises SettingError."""
     path = find_setting(config, name)
+    if painted.is_text(config, name):
+        return path[-1]
     return next((known for known, (at, _) in menu_of(config).knobs.items() if at == path), name)
 
 
@@ -164,6 +166,9 @@ def refusal(config: RunConfig, name: str, text: str) -> str | None:
             affordable(slots.with_slots(config, {name: text}))
             return None
         path = find_setting(config, name)
+        if painted.is_text(config, name):
+            config.with_settings({name: text})  # whether it makes sense is only known with all of the address
+            return None
         if path not in knobs(config) and path != BETA:
             return f"{name}: an address can only set numbers with a range, and this is none"
         affordable(config.with_settings({name: number(text)}))

@@ -33,7 +33,7 @@ class Trained(Shown):
                 return None
             if self._training is None or self._errands or (self._step is not None and not self._held):
                 return now
-            wants = (self._schedule.next(held=self.presence.held(now)), self._scene_due(now), self._standing_due())
+            wants = (self._schedule.next(held=self.presence.held(now)), self._scene_due(now), self._standing_due(), self._insight_due())
             return min((at for at in wants if at is not None), default=None)
 
     def quantum(self) -> None:
@@ -66,6 +66,7 @@ class Trained(Shown):
             self._slice()
         if self._step is None or self._held:
             self._refresh_standing()
+            self._refresh_insight()
             self._refresh_scene()
 
     def _build(self) -> None:
@@ -180,6 +181,22 @@ class Trained(Shown):
             if note:
                 self._note = note
                 self.version += 1
+
+    def _insight_due(self) -> float | None:
+        return None if self._training is None or self._moving else self._insight.due(self.epoch, self.tree.total)
+
+    def _refresh_insight(self) -> None:
+        """What is going on, at most once a second: the rules read all curves."""
+        with self._lock:
+            training, tree = self._training, self.tree
+            due = self._insight_due()
+            if training is None or due is None or due > self._clock():
+                return
+            config, rows, names = self._wanted, tree.rows(), tree.columns
+        columns = {name: rows[:, at] for at, name in enumerate(names)}
+        found = training.insight(config, columns, self._insight.said)
+        with self._lock:
+            self.version += self._insight.take(found, self.epoch, tree.total, self._clock())
 
     # ------------------------------------------------------------ errands to other steps
 

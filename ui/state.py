@@ -27,7 +27,7 @@ WORLDS = {
     "brackets": "Words: brackets", "sentences": "Words: sentences",
 }  # fmt: skip
 MAX_SEED = 2**32 - 1
-OWN = ("recipe", "env", "seed", "run", "then", "step")
+OWN = ("recipe", "env", "seed", "run", "then", "step", "story", "arm")
 MAX_STEP = 20_000
 MAX_CHANGES = 300
 MAX_SETTINGS = 40  # of one address
@@ -47,9 +47,7 @@ class Asked:
 def read(params: Mapping[str, str]) -> Asked:
     """The lab's settings in query parameters; whatever is not legal is left at its default and told."""
     refused: list[str] = []
-    recipe = _choice("recipe", params.get("recipe", "grpo"), RECIPES, "grpo", refused)
-    env = _choice("env", params.get("env", "gridworld"), WORLDS, "gridworld", refused)
-    request = Request(recipe, env, _seed(params.get("seed", "0"), refused))
+    request = _story(params, refused) if "story" in params else _plain(params, refused)
     extra = {name: text for name, text in params.items() if name not in OWN}
     if extra:
         request = _with_settings(request, extra, refused)
@@ -65,6 +63,8 @@ def write(run: LiveRun) -> dict[str, str]:
     """
     request, path, at = run.request, _path(run), run.looked_at
     chosen = {"recipe": request.recipe, "env": request.env, "seed": str(request.seed)}
+    if request.story:
+        chosen = {"story": request.story, "arm": request.arm} | chosen
     return chosen | path | ({} if at is None else {"step": str(at)}) | {"run": run.rid}
 
 
@@ -106,15 +106,17 @@ def lab_run() -> tuple[LiveRun, tuple[str, ...]]:
     asked = read(st.query_params.to_dict()) if "lab_request" not in st.session_state else None
     request = st.session_state["lab_request"] if asked is None else asked.request
     found = lease.take_over(asked.run) if asked is not None and asked.run else None
-    same = found is not None and (found.request.recipe, found.request.env, found.request.seed) == (
-        request.recipe, request.env, request.seed,
-    )  # fmt: skip
+    same = found is not None and _which(found.request) == _which(request)
     run = found if found is not None and same else shared().create(request)
     if found is run and asked is not None and asked.request.stop is not None:
         _look_at(run, asked.request.stop)
     st.session_state["lab_refused"] = () if asked is None else asked.refused
     _keep(run)
     return run, st.session_state["lab_refused"]
+
+
+def _which(request: Request) -> tuple[object, ...]:
+    return request.recipe, request.env, request.seed, request.story, request.arm
 
 
 def start_over(request: Request) -> None:
@@ -165,6 +167,29 @@ def _choice(name: str, value: str, known: Mapping[str, str], default: str, refus
         return value
     refused.append(f"{name}: must be one of {', '.join(known)}, got {value[:60]!r}; using {default}")
     return default
+
+
+def _plain(params: Mapping[str, str], refused: list[str]) -> Request:
+    recipe = _choice("recipe", params.get("recipe", "grpo"), RECIPES, "grpo", refused)
+    env = _choice("env", params.get("env", "gridworld"), WORLDS, "gridworld", refused)
+    return Request(recipe, env, _seed(params.get("seed", "0"), refused))
+
+
+def _story(params: Mapping[str, str], refused: list[str]) -> Request:
+    """A story's run. Its name stands for recipe, world and settings; what else the address says of them is refused."""
+    from rlcore.stories import story  # late: it waits for torch
+
+    try:
+        told = story(params["story"])
+        arm = told.arm(params.get("arm", ""))
+    except SettingError as error:
+        refused.append(f"{error}; using none")
+        return _plain(params, refused)
+    for name, mine in (("recipe", told.recipe), ("env", told.env)):
+        if params.get(name, mine) != mine:
+            refused.append(f"{name}: the story {told.name} is about {mine}, got {params[name][:60]!r}")
+    seed = _seed(params.get("seed", str(told.seed)), refused)
+    return Request(told.recipe, told.env, seed, story=told.name, arm=arm.name)
 
 
 def _seed(text: str, refused: list[str]) -> int:
