@@ -29,6 +29,11 @@ RECIPES: tuple[str, ...] = get_args(RecipeName)
 EnvName = Literal["bandit", "contextual", "gridworld", "corridor", "CartPole-v1"]
 ENVS: tuple[str, ...] = get_args(EnvName)
 WORD_TASKS = ("addition", "sorting", "brackets", "sentences")
+WORDS = ("addition", "sorting", "brackets", "sentences")
+PHASES = (
+    "sample", "score", "advantage", "whiten", "ratio", "clip", "correct", "kl", "weight", "value", "loss", "gradient", "apply",
+)  # fmt: skip
+"""Phases of the step-through; a recipe has most of them."""
 Dotted = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$", max_length=60)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 
@@ -166,7 +171,16 @@ PARAMS: Mapping[str, Mapping[str, Check]] = {
         **_BAND,
         "show": _one_of("tokens", "sequence", "band", "weights"),
     },
-    "step_through": {**_RUN, "phase": _word},
+    "step_through": {
+        **_RUN,
+        "env": _one_of(*ENVS, *WORDS),
+        "step": _number(1, 500),
+        "phase": _one_of(*PHASES),
+        "mode": _one_of("watch", "predict", "fill", "fill_more", "memory"),
+        "row": _number(1, 100_000),
+        "token": _number(1, 100_000),
+        "update": _number(1, 100_000),
+    },
     "lab": _RUN,
     "duel": {
         **{name: _RUN[name] for name in ("recipe", "seed", "epochs", "group_size", "kl_beta", *_BAND)},

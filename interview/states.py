@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from interview.links import Params, Validator, check_shape
 from interview.values import Scalar
 from rlcore.glossary import look_up
+from rlcore.microscope.outline import phases_in
 from rlcore.presets import preset
 
 _NOT_SETTINGS = ("recipe", "recipes", "env", "seed", "step", "steps", "phase")
@@ -27,9 +28,18 @@ def _run(params: Params) -> None:
     preset(recipe, env, int(params.get("seed", 0))).with_settings(_settings(params))
 
 
+_OF_THE_STEP = ("step", "phase", "mode", "row", "token", "update")
+
+
 def _step(params: Params) -> None:
-    check_shape("step_through")({name: params[name] for name in params if name in ("step", "phase")})
-    _run({name: value for name, value in params.items() if name not in ("step", "phase")})
+    """A step of such a run, in a phase that its recipe has."""
+    check_shape("step_through")({name: params[name] for name in params if name in (*_OF_THE_STEP, "recipe", "env", "seed")})
+    recipe, env = str(params.get("recipe", "grpo")), str(params.get("env", "addition"))
+    own = {name: value for name, value in _settings(params).items() if name not in _OF_THE_STEP}
+    config = preset(recipe, env, int(params.get("seed", 0))).with_settings(own)
+    phase, known = str(params.get("phase", "sample")), phases_in(config.algorithm)
+    if phase not in known:
+        raise ValueError(f"phase: must be one of {', '.join(known)} for {recipe}, got {phase!r}")
 
 
 def _duel(params: Params) -> None:

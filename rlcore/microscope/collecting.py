@@ -155,7 +155,7 @@ def _overlong(scene: Scene, rule: SoftOverlong) -> Line:
 def _sum(scene: Scene) -> tuple[Line, Blank]:
     row = scene.at.row
     rewards = scene.of.trace.shaped_reward[row][scene.mask[row]]
-    total = float(rewards.astype("float64").sum())
+    total = float(scene.scores[row])
     some = [float(r) for r in rewards if r != 0]
     values: dict[str, float | str] = {"i": str(row + 1), "R": total, "L": str(len(rewards))}
     if len(some) <= MOST_SUMMANDS:

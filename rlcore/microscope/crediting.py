@@ -50,9 +50,8 @@ def _note(scene: Scene) -> str:
 
 
 def _scores(scene: Scene) -> Array:
-    """Scores of the selected row's group, in double precision as the engine takes them."""
-    reward = np.where(scene.mask, scene.of.trace.shaped_reward, 0)[scene.siblings]
-    found: Array = reward.sum(1).astype(np.float64)
+    """Scores of the selected row's group."""
+    found: Array = scene.scores[scene.siblings]
     return found
 
 
@@ -118,8 +117,7 @@ def _pool(scene: Scene, slot: GroupRelative, scores: Array) -> Array:
     """The scores whose standard deviation divides: the group's, or the whole batch's."""
     if slot.scale != "batch":
         return scores
-    whole: Array = np.where(scene.mask, scene.of.trace.shaped_reward, 0).sum(1).astype(np.float64)
-    return whole
+    return scene.scores
 
 
 def _over(x: float, y: float) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from rlcore.algorithm import Algorithm
 from rlcore.microscope.applying import apply
 from rlcore.microscope.clipping import clip
 from rlcore.microscope.collecting import sample, score
@@ -40,19 +41,17 @@ def phases(scene: Scene) -> tuple[str, ...]:
     """Keys of the phases that this recipe has, in order."""
     if not scene.updates:
         return tuple(ONCE)
-    algorithm = scene.of.config.algorithm
+    return phases_in(scene.of.config.algorithm, sampled="logp_rollout" in scene.of.trace.rollout)
+
+
+def phases_in(algorithm: Algorithm, *, sampled: bool = False) -> tuple[str, ...]:
+    """Phases of an algorithm's step; `sampled` says whether something else than the trainer drew the samples."""
     there = {
         "whiten": algorithm.whiten.scope != "never",
-        "correct": _corrects(scene),
+        "correct": (algorithm.correction.kind != "no_correction" and sampled) or algorithm.gate.kind != "all_tokens",
         "value": algorithm.critic.kind != "no_critic",
     }
     return (*ONCE, *(key for key in EACH if there.get(key, True)))
-
-
-def _corrects(scene: Scene) -> bool:
-    algorithm = scene.of.config.algorithm
-    sampled = "logp_rollout" in scene.of.trace.rollout
-    return (algorithm.correction.kind != "no_correction" and sampled) or algorithm.gate.kind != "all_tokens"
 
 
 def stations(scene: Scene) -> tuple[Station, ...]:
@@ -107,4 +106,4 @@ def moved_to(scene: Scene, update: int) -> Scene:
     return Scene(scene.of, replace(scene.at, update=update))
 
 
-__all__ = ["EACH", "ONCE", "TITLES", "Selection", "Station", "moved_to", "path_of", "phase_of", "phases", "stations"]
+__all__ = ["EACH", "ONCE", "TITLES", "Selection", "Station", "moved_to", "path_of", "phase_of", "phases", "phases_in", "stations"]

@@ -161,7 +161,7 @@ def _score(scene: Scene) -> Picture:
 
 def _group(scene: Scene, *, advantages: bool = True) -> Group:
     rows = scene.siblings
-    scores = np.where(scene.mask, scene.of.trace.shaped_reward, 0)[rows].sum(1).astype(float)
+    scores = scene.scores[rows]
     first = scene.mask[rows].argmax(1)
     base, value = (x.numpy()[rows, first].astype(float) for x in (scene.raw.baseline, scene.raw.advantages))
     nothing = np.full(len(rows), np.nan)

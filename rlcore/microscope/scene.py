@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from rlcore import masked
 from rlcore.advantages import Advantages
 from rlcore.microscope.witness import Applied, Witnessed
 from rlcore.records import Array, UpdateTrace
@@ -72,6 +73,11 @@ class Scene:
     def reward(self) -> float:
         """The shaped reward of the selected token."""
         return float(self.of.trace.shaped_reward[self.at.row, self.at.token])
+
+    @cached_property
+    def scores(self) -> Array:
+        """Every row's score as the advantage slot sums it, [B] in double precision."""
+        return masked.row_sum(self.of.reward(), self.rollout.mask).double().numpy()
 
     @property
     def kept(self) -> bool:

@@ -51,8 +51,7 @@ def row_table(scene: Scene, *, judged: bool) -> dict[str, list[Any]]:
         table["prompt"] = [prompt_text(scene, r) for r in rows]
     table["done"] = [_done(scene, r, words) for r in rows]
     table["length"] = [int(scene.mask[r].sum()) for r in rows]
-    score = np.where(scene.mask, trace.shaped_reward, 0).sum(1)
-    table["score"] = [float(score[r]) for r in rows]
+    table["score"] = [float(scene.scores[r]) for r in rows]
     if judged:
         table["A"] = [float(scene.raw.advantages[r, first[r]]) for r in rows]
     if not trace.kept.all():

@@ -72,7 +72,7 @@ def test_every_link_opens_a_state_that_the_engine_accepts() -> None:
         ("lab", {"recipe": "grpo", "env": "bandit", "seed": -1}, "seed: must be a number"),
         ("duel", {"recipes": "grpo,gspo", "env": "gridworld", "group_size": 0}, "group_size"),
         ("duel", {"recipes": "grpo"}, "recipes: must be 2 to 5"),
-        ("step_through", {"recipe": "grpo", "phase": "Two Words"}, "phase: must be a single name"),
+        ("step_through", {"recipe": "grpo", "phase": "Two Words"}, "phase: must be one of sample, score, advantage"),
         ("glossary", {"term": "no_such_term_at_all"}, "glossary"),
     ],
 )
