@@ -39,7 +39,7 @@ export class Replies {
     this.groups = pick("Prompt", (event) => this.choose(Number(event.target.value)));
     this.color = pick("Tokens colored by", () => this.paint());
     this.link = el("a", { target: "_blank", rel: "noopener" });
-    this.legend = el("p", { class: "lv-caption" });
+    this.legend = el("p", { class: "lv-caption lv-legend-words" });
     this.numbers = el("p", { class: "lv-numbers", "aria-live": "polite" });
     this.note = el("span", { class: "lv-values" });
     this.head = el("tr");
