@@ -15,7 +15,7 @@ from figures.theme import Dash, Mode, look
 
 Curve = NDArray[np.float64]
 DASHES: tuple[Dash, ...] = ("solid", "dash", "dot", "dashdot")
-PANEL = 150  # pixels
+PANEL = 125  # pixels
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ def read_curves(
                 )  # fmt: skip
             d.y(_two_lines(names[metric]), row=row, nticks=4, **_range(runs, metric))
         d.x("training step", rangemode="tozero")
-        return d.figure(height=PANEL * len(metrics) + 90, legend=len(runs) > 1)
+        room = {"l": 96, "r": 12, "t": 14, "b": 46}
+        return d.figure(height=PANEL * len(metrics) + 90, legend=len(runs) > 1, margin=room)
 
     longest = max(len(run.curves[metrics[0]]) for run in runs)
     table = {"step": list(range(1, longest + 1))}
@@ -76,12 +77,8 @@ def _range(runs: Sequence[Run], metric: str) -> dict[str, object]:
 
 
 def _two_lines(text: str) -> str:
-    """A long axis title broken before its bracket or in its middle, so that it fits a low panel."""
-    words = text.split()
-    if len(text) <= 16 or len(words) == 1:
-        return text
-    cut = min(range(1, len(words)), key=lambda k: abs(len(" ".join(words[:k])) - len(" ".join(words[k:]))))
-    return " ".join(words[:cut]) + "<br>" + " ".join(words[cut:])
+    """An axis title with its unit on a line of its own, so that it fits a low panel."""
+    return text.replace(" (", "<br>(")
 
 
 def _padded(curve: Curve, length: int) -> list[float]:

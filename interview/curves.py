@@ -31,14 +31,14 @@ AXES: Mapping[str, str] = MappingProxyType(
     {
         "reward_mean": "mean return",
         "loss": "loss",
-        "advantage_std": "std of advantages",
+        "advantage_std": "advantages (std)",
         "dead_group_fraction": "dead groups (share)",
-        "clip_fraction": "gradient removed (share of tokens)",
-        "clip_fraction_outside": "outside the band (share of tokens)",
+        "clip_fraction": "gradient removed (share)",
+        "clip_fraction_outside": "outside the band (share)",
         "approx_kl": "KL old → new (nats)",
         "ratio_max": "largest ratio",
         "kl_ref": "KL to reference (nats)",
-        "kl_ref_exact": "exact KL to reference (nats)",
+        "kl_ref_exact": "KL to reference (nats, exact)",
         "entropy": "entropy (nats)",
     }
 )

@@ -118,7 +118,7 @@ def check_source(task: SourceTask, filled: Filled, *, seed: int = 0) -> Verdict:
             break
     if same:
         return Verdict(True, f"Right: every term of the loss is the same on {BATCHES} random batches.")
-    return Verdict(False, "The loss is another one. Where your numbers part from the source's:" if example else "The loss is another one.", example)
+    return Verdict(False, "The loss comes out differently." + (" See where." if example else ""), example)
 
 
 # ---------------------------------------------------------------- cutting

@@ -33,7 +33,7 @@ def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     command += ["--server.headless", "true", "--server.fileWatcherType", "none"]
     with log.open("w") as out:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out, env=dict(os.environ))
+        process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out, env=os.environ | {"SURROGATE_DATA": str(log.parent)})
         try:
             _wait_until_served(f"http://localhost:{port}", process, log)
             yield f"http://localhost:{port}"

@@ -66,6 +66,6 @@ def clock(
     )
 
 
-def keys(bindings: Mapping[str, tuple[str, str]], *, key: str) -> None:
-    """Key -> ("press" or "focus", the key of a checkbox or field on the page)."""
+def keys(bindings: Mapping[str, tuple[str, ...]], *, key: str) -> None:
+    """Key -> ("press" or "focus", the key of a checkbox or field), or ("send", a field, the button that takes it)."""
     _keys(key=key, data={"bindings": {name: list(bound) for name, bound in bindings.items()}})

@@ -67,7 +67,7 @@ def rubric(
         ("Red flags: tick what you said; each costs a quarter", [(f.id, f.text, f.because) for f in item.rubric.red_flags]),
     )
     found: list[str] = []
-    bound: dict[str, tuple[str, str]] = {}
+    bound: dict[str, tuple[str, ...]] = {}
     for title, lines in parts:
         if not lines:
             continue
@@ -77,7 +77,7 @@ def rubric(
             digit = DIGITS[len(bound)] if len(bound) < len(DIGITS) else ""
             bound[digit or key] = ("press", key)
             st.session_state.setdefault(key, line in ticked)
-            if st.checkbox(f"`{digit}` {text}" if digit and not locked else text, key=key, disabled=locked):
+            if st.checkbox(f"{digit} · {text}" if digit and not locked else text, key=key, disabled=locked):
                 found.append(line)
             if remark:
                 st.caption(remark)
@@ -111,7 +111,7 @@ def prove(item: Item, *, back: str, shortcut: str | None = "P") -> None:
         st.caption(f"Its proof is on a page that is not here yet: {proof.path()}")
         return
     title = PROOF_TITLES[where or "home"]
-    if st.button(f"Prove it: {title}", icon=":material/science:", shortcut=shortcut, help=proof.do, key=f"prove_{item.id}"):
+    if st.button(f"Prove it: {title}", icon=":material/science:", shortcut=shortcut, key=f"prove_{item.id}"):
         way.remember(card=item.id, title=item.title, section=back, todo=proof.do)
         _forget_settings(proof)
         st.switch_page(ROOT / file, query_params=dict(_spelled(proof)))

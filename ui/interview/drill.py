@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from interview import drill as drills
 from interview.drill import Drill, Item, Settled
-from interview.followup import next_follow_up
+from interview.followup import missed, next_follow_up
 from interview.matching import suggest
 from interview.schema import GROUPS
 from interview.scoring import FLAG_COST, marks, score
@@ -183,11 +183,11 @@ def _answering(who: Person, drill: Drill, item: Item) -> None:
     key = f"answer_{item.id}"
     st.session_state.setdefault(key, drill.answer)
     st.text_area(
-        "Answer aloud, or type (T to type, Ctrl+Enter when done)", key=key, height=120, max_chars=20_000,
+        "Answer aloud, or type: T to begin, Ctrl+Enter to open the rubric", key=key, height=120, max_chars=20_000,
         placeholder="Typed answers get a first guess at the rubric's points. Nothing leaves this app.",
         on_change=_note, args=(who, drill, key),
     )  # fmt: skip
-    bind_keys({"t": ("focus", key)}, key="answer_keys")
+    bind_keys({"t": ("focus", key), "ctrl+enter": ("send", key, "drill_reveal")}, key="answer_keys")
     st.button(
         "Open the rubric", type="primary", shortcut="Enter", icon=":material/visibility:", key="drill_reveal",
         on_click=_reveal, args=(who, drill, item, key),
@@ -256,6 +256,8 @@ def _scored(who: Person, drill: Drill, item: Item) -> None:
             st.button("Show what they expect", shortcut="F", key="show_follow_up", on_click=partial(_show, shown))
             if st.session_state.get(shown):
                 st.markdown(chosen.follow_up.expect)
+    elif missed(item.rubric, given):
+        st.caption("Say the bold line once aloud, as you would have liked to say it, before you go on.")
     st.button(
         "Next card" if drill.place + 1 < len(drill.queue) else "Finish", type="primary", shortcut="Enter",
         icon=":material/arrow_forward:", key="drill_next", on_click=_go_on, args=(who, drill),

@@ -94,9 +94,9 @@ def _choose(who: Person) -> None:
         f"{MINUTES} minutes on the clock, which stops while you tick. Answer aloud, as to a person; the notes are yours. "
         "What you miss is asked again as a follow-up."
     )
-    cases = desk.bank().cases
     asked = st.query_params.get("case")
-    for place, case in enumerate(sorted(cases, key=lambda one: one.id != asked), start=1):
+    cases = {item.card.id: item.card for item in desk.everything().values() if isinstance(item.card, Case)}
+    for place, case in enumerate(sorted(cases.values(), key=lambda one: one.id != asked), start=1):
         with st.container(border=True, key=f"case_{case.id}"):
             st.markdown(f"**{case.title}**")
             st.markdown(case.prompt)
@@ -160,10 +160,10 @@ def _answering(who: Person, held: Sitting) -> None:
     key = _field(held)
     st.session_state.setdefault(key, held.note)
     st.text_area(
-        "Notes, if you like (T to type, Ctrl+Enter when done)", key=key, height=120, max_chars=mock.LONGEST_NOTE,
+        "Notes, if you like: T to begin, Ctrl+Enter when you have answered", key=key, height=120, max_chars=mock.LONGEST_NOTE,
         on_change=_note, args=(who, held, key),
     )  # fmt: skip
-    bind_keys({"t": ("focus", key)}, key="mock_keys")
+    bind_keys({"t": ("focus", key), "ctrl+enter": ("send", key, "mock_answered")}, key="mock_keys")
     st.button(
         "I have answered", type="primary", shortcut="Enter", icon=":material/record_voice_over:", key="mock_answered",
         on_click=_answered, args=(who, held, key),
@@ -238,4 +238,4 @@ def _report(who: Person, case: Case, held: Sitting) -> None:
         st.download_button("HTML", html, f"{name}.html", "text/html", shortcut="H", icon=":material/download:", key="report_html", on_click="ignore")  # fmt: skip
         st.button("Another interview", shortcut="N", icon=":material/add:", key="mock_new", on_click=_keep, args=(who, None))
     st.caption(f"{held.used / 60:.0f} of {MINUTES} minutes on the clock. The parts also count as answered cards in the drill.")
-    st.markdown(text)
+    st.markdown(text.replace("\n## ", "\n#### ").replace("# Mock", "### Mock", 1))

@@ -52,7 +52,7 @@ def room() -> None:
 
 def _room(who: Person) -> None:
     task = _choose(who)
-    st.caption(f"{KINDS[_kind(task)]} · {GROUP_NAMES[task.group]} · {task.level}")
+    about = st.empty()
     st.markdown(f"#### {task.prompt}")
     if isinstance(task, SourceTask):
         verdict = _source(task)
@@ -66,6 +66,8 @@ def _room(who: Person) -> None:
         _tell(verdict)
         if verdict.passed:
             _solve(who, task.id)
+    count = len(_solved(who) & set(tasks()))
+    about.caption(f"{KINDS[_kind(task)]} · {GROUP_NAMES[task.group]} · {task.level} · {count} of {len(tasks())} solved")
     _below(task, solved=verdict is not None and verdict.passed)
 
 
@@ -82,7 +84,7 @@ def _choose(who: Person) -> Board:
     solved = _solved(who)
     with st.container(horizontal=True, vertical_alignment="bottom", key="task_bar"):
         chosen = st.selectbox(
-            f"Task ({len(solved & set(ids))} of {len(ids)} solved)", ids, key="task", on_change=forget, args=("task",),
+            "Task", ids, key="task", on_change=forget, args=("task",),
             format_func=lambda one: f"{'✓ ' if one in solved else ''}{KINDS[_kind(tasks()[one])]}: {tasks()[one].title}",
             persist_state="session",
         )  # fmt: skip
@@ -156,7 +158,7 @@ def _source(task: SourceTask) -> Verdict | None:
 
 def _fields(task: str, blanks: list[str]) -> dict[str, str]:
     return {
-        blank: (st.text_input(f"____{number}____ =", key=f"fill_{task}_{blank}", max_chars=400) or "").strip()
+        blank: (st.text_input(f"Blank {number}", key=f"fill_{task}_{blank}", max_chars=400) or "").strip()
         for number, blank in enumerate(blanks, start=1)
     }
 
@@ -168,7 +170,7 @@ def _tell(verdict: Verdict) -> None:
     if verdict.passed:
         st.success(verdict.message, icon=":material/done_all:")
         return
-    st.error(verdict.message, icon=":material/close:")
+    st.error(verdict.message.replace("lank_", "lank "), icon=":material/close:")
     if verdict.example:
         st.caption("For instance, with these numbers:")
         st.table({name: [f"{value:.4g}"] for name, value in verdict.example.items()}, hide_index=True)
