@@ -1,25 +1,9 @@
 // A slider and a field for one number, in plain HTML: unlike Streamlit's own slider it speaks while it is dragged.
 // What is typed goes to the server as it stands, which accepts or refuses it; this file knows no range but the ticks.
 
-const knobs = new Map();
-const LINGER = 400; // ms a control without an element is kept, since a remount follows an unmount at once
-const AFTER = 50; // ms between an answer and the next value: time for what is drawn from it
-const PATIENCE = 1500; // ms after which an answer that did not come is no longer waited for
+import { Teller, keeper } from "./teller.js";
 
-export function mount({ data, parentElement, setStateValue }) {
-  let knob = knobs.get(data.key);
-  if (!knob) knobs.set(data.key, (knob = new Knob(data)));
-  clearTimeout(knob.leaving);
-  if (knob.root.parentElement !== parentElement) parentElement.appendChild(knob.root);
-  knob.say = (text) => setStateValue("value", text);
-  knob.show(data);
-  return () => {
-    knob.leaving = setTimeout(() => {
-      knob.root.remove();
-      knobs.delete(data.key);
-    }, LINGER);
-  };
-}
+export const mount = keeper((data) => new Knob(data));
 
 class Knob {
   constructor({ key }) {
@@ -34,15 +18,14 @@ class Knob {
     [this.range, this.field] = this.root.querySelectorAll("input");
     this.about = this.root.querySelector(".sk-about");
     this.range.oninput = () => this.turned();
-    this.field.onchange = () => this.tell(this.field.value.trim());
+    this.field.onchange = () => this.teller.tell(this.field.value.trim());
     this.field.onkeydown = (event) => event.key === "Enter" && this.field.blur() === undefined && this.field.focus();
     this.help.onclick = () => {
       this.about.hidden = !this.about.hidden;
       this.help.setAttribute("aria-expanded", String(!this.about.hidden));
     };
     this.touched = -1e9;
-    this.waiting = null; // the value whose answer has not come yet
-    this.next = null; // the newest value since
+    this.teller = new Teller();
   }
 
   // `text` is the value in force. While a hand is on the slider, answers to older values do not move it.
@@ -55,9 +38,6 @@ class Knob {
     this.about.textContent = data.help;
     const held = performance.now() - this.touched < 700 && data.text !== this.shown();
     if (!held) this.place(data.text);
-    this.root.dataset.value = data.text;
-    clearTimeout(this.patience);
-    if (this.waiting !== null) setTimeout(() => this.answered(), AFTER);
   }
 
   place(text) {
@@ -81,24 +61,7 @@ class Knob {
     const text = this.ticks[this.range.value];
     this.spell(text);
     this.field.value = text;
-    this.tell(text);
-  }
-
-  tell(text) {
-    if (this.waiting !== null) {
-      this.next = text;
-      return;
-    }
-    this.waiting = text;
-    this.say(text);
-    this.patience = setTimeout(() => this.answered(), PATIENCE);
-  }
-
-  answered() {
-    const next = this.next;
-    const changed = next !== null && next !== this.waiting;
-    this.waiting = this.next = null;
-    if (changed) this.tell(next);
+    this.teller.tell(text);
   }
 }
 

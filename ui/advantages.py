@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -12,7 +13,8 @@ from rlcore.explore import credit as credits
 from rlcore.explore import difficulty as difficulties
 from rlcore.explore import exact as exacts
 from rlcore.explore import groups
-from ui import controls, figure
+from ui import bars, controls, figure
+from ui.refusals import forget
 
 LIMIT = 1e6
 PRESETS = {
@@ -36,7 +38,20 @@ def _groups() -> list[tuple[float, ...]]:
         first = controls.numbers("rewards", "Rewards of the answers to one prompt", (1, 0, 0, 1), least=2, **limits)
     with right:
         second = controls.numbers("rewards_b", "A second prompt, if you like", (), least=0, **limits)
-    return [first, second] if second else [first]
+    typed = [first, second] if second else [first]
+    for column, key, rewards in zip(st.columns(len(typed)), ("rewards", "rewards_b"), typed, strict=False):
+        with column:
+            bars.dragged(
+                f"{key}_bars", "… or drag them", rewards, each="reward of answer",
+                names=[str(i + 1) for i in range(len(rewards))], limits=(-LIMIT, LIMIT),
+                on_drag=partial(_fill_in, key),
+            )  # fmt: skip
+    return typed
+
+
+def _fill_in(key: str, values: tuple[float, ...]) -> None:
+    forget(key)
+    st.session_state[key] = ", ".join(controls.spelled(v) for v in values)
 
 
 def _fill(text: str) -> None:

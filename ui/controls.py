@@ -22,7 +22,7 @@ from ui.refusals import forget, hold, note_refusal, refuse_choice, tell_refusal
 
 MANTISSAS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 
-_knob = browser.component("surrogate_knob", "knob.js", styles=("knob.css",))
+_knob = browser.component("surrogate_knob", "knob.js", beside=("teller.js",), styles=("knob.css",))
 
 
 def declared(model: type[BaseModel], name: str, *, suggested: tuple[float, float] | None = None) -> Knob:
@@ -211,13 +211,13 @@ def _ticks(about: Knob, step: float | None, whole: bool) -> list[float]:
         grid = [float(f"{m * 10.0**e:.6g}") for e in range(first, last + 1) for m in MANTISSAS]
         inside = [x for x in grid if low <= x <= high]
         return sorted({low, high, *inside}) if not whole else sorted({float(round(x)) for x in (low, high, *inside)})
-    width = step or (max(1.0, _nice((high - low) / 100)) if whole else _nice((high - low) / 100))
+    width = step or (max(1.0, nice((high - low) / 100)) if whole else nice((high - low) / 100))
     first, last = math.ceil(low / width - 1e-9), math.floor(high / width + 1e-9)
     inside = [float(f"{i * width:.10g}") for i in range(first, last + 1)]
     return sorted({low, high, *inside})
 
 
-def _nice(width: float) -> float:
+def nice(width: float) -> float:
     """The nearest 1, 2 or 5 times a power of ten that is not smaller."""
     power = 10.0 ** math.floor(math.log10(width))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-9))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import streamlit as st
 
 from figures import ratios as figures
 from figures.theme import look
 from rlcore.explore import lengths, recorded, tokens
-from rlcore.presets import ENVS
 from rlcore.surrogates import PpoClip
-from ui import controls, figure, refusals
+from ui import bars, controls, figure, refusals
 
 SOURCES = {
-    "addition": "Tiny language model", "gridworld": "Gridworld", "typed": "Typed in",
+    "addition": "Adding language model", "sorting": "Sorting language model", "gridworld": "Gridworld", "bandit": "Bandit",
+    "typed": "Typed in",
 }  # fmt: skip
 WHOSE = {
     "sequence mean": "GRPO, GSPO", "token mean": "DAPO; TRL, verl by default", "constant length": "Dr. GRPO",
@@ -22,7 +23,7 @@ WHOSE = {
 }  # fmt: skip
 RECIPES = ("grpo", "gspo", "dapo", "ppo")
 UPDATES = 10
-ROWS = 64
+MOST_BARS = 64
 
 
 def _bands() -> tokens.Bands:
@@ -42,7 +43,7 @@ def _bands() -> tokens.Bands:
 
 def _row() -> tokens.Row:
     """The response that is looked at: recorded, or typed in."""
-    sources = tuple(name for name in SOURCES if name in ENVS or name == "typed")
+    sources = tuple(SOURCES)
     told = refusals.any_of("source", "recipe", "step", "update", "row", "log_ratios")
     with st.expander("Which response", icon=":material/movie:", expanded=told):
         default = "typed" if "log_ratios" in st.query_params else sources[0]
@@ -72,9 +73,11 @@ def _row() -> tokens.Row:
         with middle:
             about = controls.counted(1, UPDATES, "which pass over the batch; before the first, every ratio is 1")
             update = controls.whole("update", about, UPDATES, name="update")
-        with right:
-            row = controls.whole("row", controls.counted(1, ROWS, "which row of the batch"), 1, name="row")
         record = recorded.recorded(recipe, source, steps=step, epochs=UPDATES)
+        assert record.trace is not None
+        with right:
+            about = controls.counted(1, len(record.trace.updates[update - 1].rows), "which row of the batch")
+            row = controls.whole("row", about, 1, name="row")
         return tokens.row_of(record, update - 1, row - 1)
 
 
@@ -97,8 +100,25 @@ def _token_by_token(row: tokens.Row) -> None:
     with right:
         nudge = controls.number("nudge", controls.declared(tokens.Nudge, "nudge"), 0.0, name="of that token")
     moved = tokens.nudged(row.log_ratio, token - 1, nudge)
+    if len(moved) <= MOST_BARS:
+        bars.dragged(
+            "log_ratio_bars", "Log-ratio of every token: drag one", [float(x) for x in moved], each="log-ratio of token",
+            names=row.names, limits=(-20, 20), least=(-0.5, 0.5),
+            on_drag=partial(_nudge_to, [float(x) for x in row.log_ratio], [float(x) for x in moved]),
+        )  # fmt: skip
     found = tokens.response(moved, advantage=row.advantage, bands=bands)
+    if row.prompt:
+        st.markdown(f"Asked `{row.prompt}`, the model answered `{''.join(row.names)}`: A = {row.advantage:+.3f}.")
     figure.show(figures.response(found, row.names, bands, chosen=token - 1), key="response")
+
+
+def _nudge_to(recorded: list[float], shown: list[float], values: tuple[float, ...]) -> None:
+    """The token that was dragged is the one to be moved; all others stand where they were recorded."""
+    change = [abs(new - old) for new, old in zip(values, shown, strict=True)]
+    at = change.index(max(change))
+    about = controls.declared(tokens.Nudge, "nudge")
+    st.session_state["token"] = at + 1
+    st.session_state["nudge"] = min(max(float(f"{values[at] - recorded[at]:.6g}"), about.low), about.high)
 
 
 @st.fragment

@@ -24,7 +24,7 @@ from rlcore.ratios import Ratio, SequenceProduct, SequenceRatio, TokenRatio
 from rlcore.records import Array, StepRecord, freeze
 from rlcore.rollout import Rollout
 from rlcore.words.env import Words
-from rlcore.words.vocabulary import TOKENS
+from rlcore.words.vocabulary import TOKENS, decode, unpadded
 
 
 class Nudge(Setting):
@@ -144,11 +144,13 @@ def response(log_ratio: Sequence[float] | Array, *, advantage: float, bands: Ban
 
 @dataclass(frozen=True)
 class Row:
-    """A recorded row: its tokens' log-ratios [T] before one update, a name for each token, and its advantage."""
+    """A recorded row: its tokens' log-ratios [T] before one update, a name for each token, its advantage; and what was
+    asked, where a language model answers."""
 
     log_ratio: Array
     names: tuple[str, ...]
     advantage: float
+    prompt: str = ""
 
 
 def row_of(record: StepRecord, update: int, row: int) -> Row:
@@ -157,7 +159,14 @@ def row_of(record: StepRecord, update: int, row: int) -> Row:
     u = record.trace.updates[update]
     valid = u.mask[row]
     taken = record.trace.rollout["action"][u.rows[row]][valid]
-    return Row(u.token_log_ratio[row][valid], token_names(record.config, taken), float(u.advantages[row][valid][0]))
+    return Row(
+        u.token_log_ratio[row][valid], token_names(record.config, taken), float(u.advantages[row][valid][0]),
+        _asked(record.trace.rollout, u.rows[row]),
+    )  # fmt: skip
+
+
+def _asked(rollout: Mapping[str, Array], row: int) -> str:
+    return decode(unpadded(rollout["prompt"][row].tolist())) if "prompt" in rollout else ""
 
 
 def token_names(config: RunConfig, taken: Array) -> tuple[str, ...]:
