@@ -24,6 +24,11 @@ SCALE: dict[Mode, tuple[str, str, str]] = {
     "light": ("#F0E5C8", "#948E78", "#00224E"), "dark": ("#35456C", "#948E77", "#F0E442"),
 }  # fmt: skip
 """From little to much: few colors, even in lightness, so that the weak fades into the page in either theme."""
+SHADES: dict[Mode, tuple[str, ...]] = {
+    "light": ("#3B4CC0", "#1F8A9E", "#4C8C2B", "#B07D00", "#C1521F", "#8E1B4C"),
+    "dark": ("#8FA2FF", "#5CC9DC", "#93D36B", "#EBC24A", "#FF9864", "#EE7FB0"),
+}
+"""From the first to the sixth of several values of one setting: an order, not algorithms."""
 GAP = 0.07  # between panels, as a share of the height
 Values = Sequence[Any] | np.ndarray
 
@@ -94,6 +99,17 @@ class Drawing:
         if text is not None:
             trace |= {"mode": "markers+text", "text": text, "textposition": "top center"}
         self._add(trace, "scatter", name, hover, row, group, legend, data)
+
+    def ribbon(
+        self, x: np.ndarray, low: np.ndarray, high: np.ndarray, name: str, *, color: str, opacity: float = 0.18, row: int = 1
+    ) -> None:  # fmt: skip
+        """Shade what lies between two curves; it says nothing on hover and stands in no legend."""
+        trace: dict[str, Any] = {
+            "mode": "lines", "x": np.concatenate([x, x[::-1]]), "y": np.concatenate([high, low[::-1]]), "fill": "toself",
+            "fillcolor": color, "opacity": opacity, "line": {"width": 0, "color": color}, "hoverinfo": "skip",
+        }  # fmt: skip
+        self._add(trace, "scatter", name, "", row, name, False, None)
+        del trace["hovertemplate"]
 
     def bars(
         self, x: Values, y: Values, name: str, *, look: Look | None = None, color: str | Sequence[str] = "",
@@ -268,6 +284,7 @@ def dark_of() -> dict[str, str]:
     for name, color in light.items():
         both = ((color, dark[name]),) if isinstance(color, str) else zip(color, dark[name], strict=True)
         pairs |= dict(both)
+    pairs |= dict(zip(SHADES["light"], SHADES["dark"], strict=True))
     return pairs | dict(zip(SCALE["light"], SCALE["dark"], strict=True))
 
 

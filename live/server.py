@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from live import warm
 from live.contract import Request, Start, Training
+from live.jobs import Jobs
 from live.run import LiveRun
 from live.worker import Worker
 
@@ -34,8 +35,9 @@ class Server:
         self._start, self._clock, self._max_runs = start, clock, max_runs
         self._runs: dict[str, LiveRun] = {}
         self._lock = threading.Lock()
-        self.worker = Worker(self.runs, between=self.sweep, prepare=prepare, clock=clock)
+        self.worker = Worker(lambda: [*self.runs(), *self.jobs.all()], between=self.sweep, prepare=prepare, clock=clock)
         self._wake = self.worker.wake if threaded else lambda: None
+        self.jobs = Jobs(clock=clock, wake=self._wake)
 
     def runs(self) -> list[LiveRun]:
         with self._lock:
@@ -67,6 +69,7 @@ class Server:
 
     def sweep(self) -> None:
         """Close what has been without a lease for longer than the grace period."""
+        self.jobs.sweep()
         now = self._clock()
         for run in self.runs():
             since = run.orphan_since

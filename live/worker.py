@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from live.jobs import Job
 from live.run import LiveRun
 
 IDLE = 1.0  # seconds between looks when nothing is due; every request wakes it at once
@@ -20,7 +21,7 @@ class Worker:
 
     def __init__(
         self,
-        runs: Callable[[], Iterable[LiveRun]],
+        runs: Callable[[], Iterable[LiveRun | Job]],
         *,
         between: Callable[[], None] = lambda: None,
         prepare: Callable[[], None] = lambda: None,

@@ -28,6 +28,7 @@ TABLE = (
     Entry("pages/ratios.py", "Ratios", "ratios"),
     Entry("pages/step.py", "Step through", "step"),
     Entry("pages/lab.py", "Lab", "lab"),
+    Entry("pages/compare.py", "Compare", "compare"),
     Entry("pages/duel.py", "Duel", "duel"),
     Entry("pages/evidence.py", "Evidence", "evidence"),
     Entry("pages/interview.py", "Interview", "interview"),

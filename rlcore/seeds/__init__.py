@@ -13,17 +13,21 @@ from collections.abc import Generator, Sequence
 
 from rlcore.config import RunConfig
 from rlcore.engine import finished
-from rlcore.seeds import batched, in_turn
+from rlcore.seeds import batched
+from rlcore.seeds import in_turn as one_by_one
 from rlcore.seeds.batched import why_in_turn
 from rlcore.seeds.record import SeedsRecord
 
-State = batched.Batched | in_turn.InTurn
+State = batched.Batched | one_by_one.InTurn
 
 
-def start(config: RunConfig, seeds: Sequence[int]) -> State:
-    """The state before step 0 of every seed; `config.seed` does not matter. Raises SettingError."""
-    together = not why_in_turn(config) and batched.affordable(config, len(seeds))
-    return batched.start(config, seeds) if together else in_turn.start(config, seeds)
+def start(config: RunConfig, seeds: Sequence[int], *, in_turn: bool = False) -> State:
+    """The state before step 0 of every seed; `config.seed` does not matter. Raises SettingError.
+
+    in_turn  one after the other in any case: for a run whose later settings cannot be batched
+    """
+    together = not in_turn and not why_in_turn(config) and batched.affordable(config, len(seeds))
+    return batched.start(config, seeds) if together else one_by_one.start(config, seeds)
 
 
 def step(state: State, config: RunConfig) -> tuple[State, SeedsRecord]:
@@ -35,7 +39,7 @@ def step_slices(state: State, config: RunConfig) -> Generator[object, None, tupl
     """`step`, cut where a shared worker may look after somebody else."""
     if isinstance(state, batched.Batched):
         return batched.step_slices(state, config)
-    return in_turn.step_slices(state, config)
+    return one_by_one.step_slices(state, config)
 
 
 __all__ = ["SeedsRecord", "State", "start", "step", "step_slices", "why_in_turn"]

@@ -112,6 +112,8 @@ def step_slices(state: Batched, config: RunConfig) -> Generator[object, None, tu
 
 
 def _slices(state: Batched, config: RunConfig) -> Generator[object, None, tuple[Batched, SeedsRecord]]:
+    if config.algorithm.needs_critic and not any(name.startswith("critic.") for name in state.layout.names):
+        state = _with_critic(state, config)
     dice = ManyDice(state.seeds, state.step)
     rollout = _collected(state, config, dice)
     step = Step(state, config, rollout)
@@ -121,6 +123,21 @@ def _slices(state: Batched, config: RunConfig) -> Generator[object, None, tuple[
             step.update(epoch, piece, advantages)
             yield None
     return step.finish()
+
+
+def _with_critic(state: Batched, config: RunConfig) -> Batched:
+    """With every seed's fresh critic appended, as the engine does when a recipe with a critic is switched to."""
+    def grown(x: Tensor, tail: Tensor) -> Tensor:
+        return torch.cat([x, tail], -1)
+
+    fresh = [init(config.model_copy(update={"seed": seed})) for seed in state.seeds]
+    own = sum(state.layout.sizes)
+    extra = torch.stack([each.theta[own:] for each in fresh])
+    none = torch.zeros_like(extra)
+    return replace(
+        state, theta=grown(state.theta, extra), theta_ref=grown(state.theta_ref, extra), layout=fresh[0].layout,
+        m=grown(state.m, none), v=grown(state.v, none),
+    )  # fmt: skip
 
 
 def _world(config: RunConfig) -> FiniteEnv:
