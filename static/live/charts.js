@@ -118,8 +118,8 @@ export class Chart {
     while (this.values.children.length > parts.length) this.values.lastChild.remove();
     parts.forEach((part, i) => {
       const item = this.values.children[i] ?? this.values.appendChild(el("span", {}, el("i", {}), el("b", {})));
-      const dashed = part.dash.length > 0;
-      mark(item.firstChild, "style", `border-top:2px ${dashed ? "dashed" : "solid"} ${part.color}`);
+      const style = !part.dash.length ? "solid" : part.dash[0] > 3 ? "dashed" : "dotted"; // as it is drawn
+      mark(item.firstChild, "style", `border-top:2px ${style} ${part.color}`);
       say(item.lastChild, part.text);
     });
   }
@@ -304,6 +304,10 @@ export const MORE = [
     id: "kl-exact", title: "KL to reference, nats", floor: 0, least: 1e-3,
     series: [{ column: column("kl_ref_exact"), label: "exact" }, { column: column("kl_ref"), label: "estimated (k3)", dashed: true }],
   },
+  {
+    id: "clip-sides", title: "Gradient dead, by side", floor: 0, least: 0.005,
+    series: [{ column: column("clip_fraction_low"), label: "low (A < 0)" }, { column: column("clip_fraction_high"), label: "high (A > 0)", dashed: true }],
+  },
   { id: "dead", title: "Dead groups", floor: 0, least: 0.02, series: [{ column: column("dead_group_fraction") }] },
   { id: "grad", title: "Gradient norm", floor: 0, least: 1e-3, series: [{ column: column("grad_norm") }] },
   {
@@ -311,4 +315,6 @@ export const MORE = [
     series: [{ column: column("ratio_min"), label: "lowest" }, { column: column("ratio_max"), label: "highest", dashed: true }],
   },
   { id: "value", title: "Explained variance", least: 0.02, series: [{ column: column("explained_variance") }] },
+  { id: "value-loss", title: "Value loss", floor: 0, least: 1e-4, series: [{ column: column("value_loss") }] },
+  { id: "spread", title: "Advantage, standard deviation", floor: 0, least: 0.02, series: [{ column: column("advantage_std") }] },
 ];

@@ -86,7 +86,7 @@ def test_dragging_epsilon_while_it_trains_takes_effect_and_is_marked(page, app_u
     wait(page, f"{STORE}.step > {mark['step'] + 20} && {STORE}.scene.step > {mark['step']}")
     assert ask(page, f"{STORE}.scene.samples.band[1]") == pytest.approx(1 + new, abs=1e-4)
     assert page.locator(".lv-said").inner_text().startswith(f"ε 0.2 → {new:.3g} from step {mark['step']}")
-    page.wait_for_url("**eps_high=*")
+    page.wait_for_url("**then=*eps_high*")
 
 
 def test_a_narrow_band_kills_gradients_at_the_very_next_step(page, app_url):
@@ -300,7 +300,7 @@ def test_a_slot_changes_while_it_runs_is_named_and_undone(page, app_url):
     page.locator("[data-choice=ratio]").select_option("sequence")
     wait(page, f"{STORE}.status.settings.ratio === 'sequence' && {STORE}.status.marks.at(-1)?.changes.ratio")
     name = page.locator(".lv-standing b").first
-    name.filter(has_text="GSPO").wait_for()
+    name.filter(has_text="unnamed; nearest is").wait_for()
     wait(page, f"{STORE}.scene.samples.level === 'row'")
     page.get_by_text("to know about this mix").click()
     page.locator(".lv-cautions li").filter(has_text="almost never clips").filter(has_text="arXiv:2507.18071").wait_for()
@@ -316,8 +316,8 @@ def test_it_runs_to_an_event_and_steps_inside_an_update(page, app_url):
     page.get_by_label("threshold").fill("0.2")
     page.get_by_label("threshold").press("Enter")
     page.locator(".lv-said").filter(has_text="KL to reference above 0.2").wait_for()
-    state_is(page, "paused")
-    assert ask(page, f"{STORE}.latest('kl_ref')") > 0.2 or ask(page, f"{STORE}.step") > 2
+    settle(page)
+    assert ask(page, f"{STORE}.latest('kl_ref')") > 0.2 and ask(page, f"{STORE}.column('kl_ref').slice(0, -1).every((x) => x <= 0.2)")
     at = ask(page, f"{STORE}.step")
     page.get_by_role("button", name="One minibatch").click()
     page.locator(".lv-inside").filter(has_text="every ratio is 1").wait_for()
