@@ -17,12 +17,14 @@ import torch
 from datasets import Dataset
 from datasets.table import InMemoryTable
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from rlcore.algorithms import by_key
 from rlcore.config import Batch, RunConfig
-from rlcore.engine import init, step
+from rlcore.engine import init, step, step_slices
 from rlcore.kl import NoKl
 from rlcore.optim import Adam
 from rlcore.policies.parameters import Params
@@ -144,6 +146,51 @@ def cached_and_not() -> tuple[float, float]:
     return best[0], best[1]
 
 
+MATRIX = ("aten::mm", "aten::bmm", "aten::addmm")
+
+
+def phases(prompts: int, updates: int = 20) -> str:
+    """Where an update's time goes, what share of it is matrix products, and how near they come to the machine's ceiling."""
+    config = ours(prompts)
+    state = init(config)
+    spent: list[list[float]] = []
+    for _ in range(WARM + updates):
+        slices, marks = step_slices(state, config), [time.process_time()]
+        while True:
+            try:
+                next(slices)
+                marks.append(time.process_time())
+            except StopIteration as done:
+                state, _ = done.value
+                marks.append(time.process_time())
+                break
+        spent.append([later - earlier for earlier, later in zip(marks, marks[1:], strict=False)])
+    parts = [1e3 * statistics.median(part) for part in zip(*spent[WARM:], strict=True)]
+    total = sum(parts)
+    with FlopCounterMode(display=False) as counted:
+        step(state, config)
+    with profile(activities=[ProfilerActivity.CPU]) as seen:
+        step(state, config)
+    events = [e for e in seen.key_averages() if e.key.startswith("aten::")]
+    products = sum(e.self_cpu_time_total for e in events if e.key in MATRIX) / sum(e.self_cpu_time_total for e in events)
+    reached, ceiling = counted.get_total_flops() / total / 1e6, ceiling_gflops()
+    return (
+        f"An update of {prompts * GROUP} replies, {total:.0f} ms: sampling, grading and scoring {parts[0] / total:.0%}, the two "
+        f"optimiser steps {sum(parts[1:-1]) / total:.0%}, records {parts[-1] / total:.0%}. Matrix products are {products:.0%} of all "
+        f"kernel time; {sum(e.count for e in events):,} torch calls. {counted.get_total_flops() / 1e9:.2f} GFLOP at {reached:.0f} "
+        f"GFLOP/s, {reached / ceiling:.0%} of the {ceiling:.0f} GFLOP/s that one product of this size reaches."
+    )
+
+
+def ceiling_gflops(rows: int = 576, inner: int = 64, columns: int = 192, repeats: int = 2000) -> float:
+    """GFLOP/s of the update's largest matrix product, alone and repeated: what arithmetic could be had for."""
+    a, b = torch.randn(rows, inner), torch.randn(inner, columns)
+    began = time.process_time()
+    for _ in range(repeats):
+        a @ b
+    return 2 * rows * inner * columns * repeats / (time.process_time() - began) / 1e9
+
+
 def report() -> str:
     """A table: milliseconds an update, ours and TRL's, and their ratio; then what the cache is worth."""
     torch.set_num_threads(1)
@@ -161,6 +208,7 @@ def report() -> str:
             )
     cached, anew = cached_and_not()
     rows.append(f"\nSampling 128 replies: {1e3 * cached:.1f} ms with the KV cache, {anew / cached:.1f} times as long without.")
+    rows += [f"\n{phases(8)}", f"\n{phases(16)}"]
     return "## Tiny language model: one GRPO update\n\n" + "\n".join(rows)
 
 

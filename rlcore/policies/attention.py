@@ -1,8 +1,4 @@
-"""What a transformer's layers have seen, and attention over it: two memories with one function, `attend`.
-
-`Past` grows by whole prompts and replies and is differentiable; `Cache` is written in place, one token of every row at a
-time. Both compute the same numbers, to rounding; each is laid out for the shape of its own work.
-"""
+"""What a transformer's layers have seen, and attention over it. Differentiable; knows no parameters and no tokens."""
 
 from __future__ import annotations
 
@@ -43,36 +39,3 @@ class Past:
         """A copy with one row for each index [B'], e.g. a prompt's past for every reply of its group."""
         keys, values = ([x.index_select(0, index) for x in side] for side in (self.keys, self.values))
         return Past(self.heads, keys, values, self.filled)
-
-    def cache(self, index: Tensor, tokens: int) -> Cache:
-        """A cache that begins with the rows `index` [B'] of this past and has room for `tokens` positions."""
-
-        def opened(x: Tensor) -> Tensor:
-            room = x.new_empty(self.heads, tokens, x.shape[-1], len(index))  # read only where it was written
-            room[:, : self.filled] = x.index_select(0, index).permute(1, 2, 3, 0)
-            return room
-
-        return Cache([opened(x) for x in self.keys], [opened(x) for x in self.values], self.filled)
-
-
-@dataclass
-class Cache:
-    """keys, values [h, W, d / h, B] of every layer, `filled` of W positions; never differentiated.
-
-    Rows come last: with one query a row, attention is two products and two sums along vectors of B numbers, a third of
-    the time of B * h matrix products of one row each.
-    """
-
-    keys: list[Tensor]
-    values: list[Tensor]
-    filled: int
-
-    def attend(self, layer: int, qkv: Tensor) -> Tensor:
-        """As `Past.attend`, for one new token a row: qkv [B, 1, 3 d] -> [B, 1, d]."""
-        heads, _, size, rows = self.keys[layer].shape
-        q, k, v = qkv.view(rows, -1).T.contiguous().view(3, heads, size, rows).unbind()
-        self.keys[layer][:, self.filled], self.values[layer][:, self.filled] = k, v
-        keys, values = (x[layer][:, : self.filled + 1] for x in (self.keys, self.values))
-        scores = (keys * (q * size**-0.5).unsqueeze(1)).sum(2)
-        weights = torch.softmax(scores, dim=1).unsqueeze(2)
-        return (values * weights).sum(1).view(-1, rows).T.contiguous().unsqueeze(1)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from rlcore.algorithm import PolicyOutput
 from rlcore.knobs import SettingError, Value, knob
-from rlcore.policies.attention import Cache, Past
+from rlcore.policies.attention import Past
 from rlcore.policies.heads import categorical
 from rlcore.policies.moe import Dense, FeedForward, normal
 from rlcore.policies.parameters import Params
@@ -87,7 +87,7 @@ class Transformer(Value):
         """Nothing seen yet."""
         return Past(self.heads, [torch.empty(0)] * self.layers, [torch.empty(0)] * self.layers)
 
-    def extend(self, params: Params, tokens: Tensor, past: Past | Cache) -> tuple[Tensor, list[Tensor]]:
+    def extend(self, params: Params, tokens: Tensor, past: Past) -> tuple[Tensor, list[Tensor]]:
         """Run tokens [B, S] after what `past` holds, and add them to it.
 
         Returns the final hidden states [B, S, d] and, for each mixture layer, the experts visited [B, S, k].
@@ -117,13 +117,17 @@ class Transformer(Value):
     def evaluate(self, params: Params, rollout: Rollout, *, critic: bool) -> PolicyOutput:
         """The policy's view of a rollout's replies: logp, entropy, value [B, T]; dist [B, T, A].
 
-        Each distinct prompt is run once for all replies of its group, and the head sees reply positions only.
+        Each distinct prompt is run once for all replies of its group, and each distinct reply once for all rows that
+        say it (a sure policy repeats itself a lot); the head sees reply positions only.
         """
-        hidden, _ = self.replies(params, rollout)
+        assert rollout.prompt is not None
+        first, of_row = distinct(rollout.group, rollout.action)
+        said = rollout.action.index_select(0, first)
+        hidden, _ = self._read(params, rollout.prompt.index_select(0, first), rollout.group.index_select(0, first), said)
         head = categorical(hidden @ params["lm_head.weight"].T)
-        logp = head.log_prob(rollout.action)
+        logp = head.log_prob(said)
         value = self.value(params, hidden) if critic else torch.zeros_like(logp)
-        return PolicyOutput(logp, head.entropy(), value, head.logp)
+        return PolicyOutput(*(x.index_select(0, of_row) for x in (logp, head.entropy(), value, head.logp)))
 
     def scored(self, params: Params, rollout: Rollout, *, critic: bool) -> Scored:
         """As `evaluate`, cut off from the graph, with the way back to the parameters (`policies.scored`)."""
@@ -132,16 +136,30 @@ class Transformer(Value):
     def replies(self, params: Params, rollout: Rollout) -> tuple[Tensor, list[Tensor]]:
         """What the network thought before each reply token: hidden [B, T, d]; experts [B, T, k] per mixture layer."""
         assert rollout.prompt is not None
-        groups, row_to_group = torch.unique(rollout.group, return_inverse=True)
-        one_row_each = torch.empty_like(groups).scatter_(0, row_to_group, torch.arange(rollout.rows))
-        prompts = rollout.prompt.index_select(0, one_row_each)
+        return self._read(params, rollout.prompt, rollout.group, rollout.action)
+
+    def _read(self, params: Params, prompt: Tensor, group: Tensor, action: Tensor) -> tuple[Tensor, list[Tensor]]:
+        groups, of_row = torch.unique(group, return_inverse=True)
+        one_row_each = torch.empty_like(groups).scatter_(0, of_row, torch.arange(len(group)))
         past = self.past()
-        asked, routes = self.extend(params, prompts, past)
-        last, routes = asked[:, -1:].index_select(0, row_to_group), [r[:, -1:].index_select(0, row_to_group) for r in routes]
-        if rollout.action.shape[1] == 1:
+        asked, routes = self.extend(params, prompt.index_select(0, one_row_each), past)
+        last, routes = asked[:, -1:].index_select(0, of_row), [r[:, -1:].index_select(0, of_row) for r in routes]
+        if action.shape[1] == 1:
             return last, routes
-        said, more = self.extend(params, rollout.action[:, :-1], past.of_rows(row_to_group))
+        said, more = self.extend(params, action[:, :-1], past.of_rows(of_row))
         return torch.cat((last, said), 1), [torch.cat(pair, 1) for pair in zip(routes, more, strict=True)]
+
+
+def distinct(group: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows [B] that say the same to the same prompt: (a row for each distinct reply [U], which of them each row is [B])."""
+    seen: dict[tuple[int, ...], int] = {}
+    first: list[int] = []
+    of_row: list[int] = []
+    for row, said in enumerate(zip(group.tolist(), action.tolist(), strict=True)):
+        at = seen.setdefault((said[0], *said[1]), len(seen))
+        first += [row] if at == len(first) else []
+        of_row.append(at)
+    return torch.tensor(first), torch.tensor(of_row)
 
 
 def _norm(x: Tensor, weight: Tensor) -> Tensor:

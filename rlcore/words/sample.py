@@ -64,21 +64,25 @@ def reply_slices(
     policy: Transformer, params: Params, prompts: Tensor, *, group_size: int, max_length: int, choose: Choose,
     temperature: float = 1.0,
 ) -> Generator[None, None, Replies]:  # fmt: skip
-    """`reply`, cut after every token, so that a thread that does this can look after others in between."""
-    rows = torch.arange(len(prompts)).repeat_interleave(group_size)
-    past = policy.past()
-    hidden = policy.extend(params, prompts, past)[0][:, -1].index_select(0, rows)
-    cache = past.cache(rows, prompts.shape[1] + max_length - 1)
-    head_weight, alive = params["lm_head.weight"].T, torch.ones(len(rows), dtype=torch.bool)
+    """`reply`, cut after every token, so that a thread that does this can look after others in between.
+
+    The network runs once for all rows of a prompt that have said the same so far: `branch` [B] says which run is a row's.
+    """
+    branch = torch.arange(len(prompts)).repeat_interleave(group_size)
+    past, alive = policy.past(), torch.ones(len(branch), dtype=torch.bool)
+    hidden = policy.extend(params, prompts, past)[0][:, -1]
     kept: list[tuple[Tensor, ...]] = []
     for t in range(max_length):
-        head = categorical(hidden @ head_weight / temperature)
-        value = policy.value(params, hidden) if VALUE_HEAD in params else torch.zeros(len(rows))
+        logp = categorical(hidden @ params["lm_head.weight"].T / temperature).logp
+        value = policy.value(params, hidden) if VALUE_HEAD in params else hidden.new_zeros(len(hidden))
+        head = Categorical(logp.index_select(0, branch))
         token = torch.where(alive, choose(head, t), EOS)
-        kept.append((token, alive, head.logp, value))
+        kept.append((token, alive, head.logp, value.index_select(0, branch)))
         alive = alive & (token != EOS)
         if t + 1 == max_length or not alive.any():
             break
         yield
-        hidden = policy.extend(params, token.unsqueeze(1), cache)[0][:, 0]
+        said, branch = torch.unique(branch * logp.shape[1] + token, return_inverse=True)
+        past = past.of_rows(said // logp.shape[1])
+        hidden = policy.extend(params, (said % logp.shape[1]).unsqueeze(1), past)[0][:, 0]
     return Replies(*(torch.stack(column, 1) for column in zip(*kept, strict=True)))
