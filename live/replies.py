@@ -21,15 +21,14 @@ MAX_GROUPS, MAX_REPLIES = 8, 16  # shown token by token; counts and distribution
 FREE, OUTSIDE, DEAD = range(3)
 RIGHT, WRONG, CUT = range(3)  # finished and exact; finished and not; cut at the limit
 BARS = 12
-OF_A_TOKEN = ("p", "advantage", "ratio", "token_ratio", "kl", "entropy")
 
 
 def words(config: RunConfig, record: StepRecord | None) -> dict[str, Any]:
     """Groups of replies with their numbers, and distributions of length and reward; empty before the first step.
 
-    groups   at most MAX_GROUPS, each {prompt, dead, rows}; a row has its tokens' texts and numbers (see `_row`)
+    groups   at most MAX_GROUPS, each {prompt, size, mean, std, right, cut, rows}; a row: see `_row`
     terms    [name, weight] of the reward, in the order of a row's `terms`
-    lengths  [right, wrong, cut] counts by reply length from 1;  rewards  {edges, counts}
+    lengths  [right, wrong, cut] counts by reply length from 1;  rewards: see `_histogram`
     """
     env = config.env
     assert isinstance(env, Words)
@@ -67,8 +66,7 @@ def _groups(
     for g in np.unique(group)[:MAX_GROUPS]:
         rows = np.flatnonzero(group == g)
         prompt = decode(unpadded(trace.rollout["prompt"][rows[0]].tolist()))
-        shown = [_row(trace, graded, numbers, int(reward_row), float(reward[reward_row]), int(outcome[reward_row]))
-                 for reward_row in rows[:MAX_REPLIES]]  # fmt: skip
+        shown = [_row(trace, graded, numbers, int(i), float(reward[i]), int(outcome[i])) for i in rows[:MAX_REPLIES]]
         found.append({
             "prompt": prompt, "size": len(rows), "mean": _number(reward[rows].mean()), "std": _number(reward[rows].std()),
             "right": int((outcome[rows] == RIGHT).sum()), "cut": int((outcome[rows] == CUT).sum()), "rows": shown,
@@ -79,7 +77,7 @@ def _groups(
 def _row(
     trace: StepTrace, graded: dict[str, np.ndarray], numbers: dict[str, np.ndarray], row: int, reward: float, outcome: int
 ) -> dict[str, Any]:
-    """One reply: token texts, reward, terms, outcome, and per token the numbers of OF_A_TOKEN and a fate.
+    """One reply: token texts ("" is the end), reward, terms, outcome, and per token the numbers of `_numbers`.
 
     A number that is the same at every token is sent once. null: the row took part in no update.
     """

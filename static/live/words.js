@@ -84,6 +84,8 @@ export class Replies {
     if (this.chart || !this.run.store.has("heldout_sampled")) return;
     this.chart = new Chart(HELDOUT, this.panel);
     this.chart.root.classList.add("lv-wide");
+    this.chart.root.append(el("p", { class: "lv-caption" },
+      "Sampled: as in training. Greedy: the likeliest reply. pass@4: one of four samples is right. Of 64 held-out prompts, every 5 updates."));
     this.panel.charts.push(this.chart);
     this.panel.root.querySelector(".lv-charts").prepend(this.chart.root);
     this.panel.soon("charts");
