@@ -89,3 +89,13 @@ class Undo:
 
     def __len__(self) -> int:
         return len(self._before)
+
+
+def painted(name: str, old: Setting, new: Setting) -> str:
+    """A change of the map or its cells' rewards, short enough for a sentence; "" for any other setting."""
+    if name == "extra":
+        return "rewards of cells painted"
+    if name != "layout":
+        return ""
+    cells = sum(a != b for a, b in zip(str(old), str(new), strict=False))
+    return f"map: {cells} {'cell' if cells == 1 else 'cells'} painted"

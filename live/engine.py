@@ -13,7 +13,7 @@ from live import insight, menu, painted
 from live.contract import Change, Errand, Opened, Request, Setting, Step
 from live.events import EVENTS
 from live.heldout import heldout
-from live.pictures import piece, samples, world
+from live.pictures import piece, samples, standing_at, world
 from rlcore.advantages import Gae, Returns
 from rlcore.algorithms import cautions, recognise
 from rlcore.config import RunConfig
@@ -151,7 +151,8 @@ class LabTraining:
                 break
             yield _look(config, made) if traced else None
         measured = yield from heldout(self._timeline.config, self._timeline.state())
-        return record.step + 1, {**record.metrics, **measured}
+        at = standing_at(self._timeline.config, self._timeline.state())
+        return record.step + 1, {**record.metrics, **measured, **at}
 
     def visit(self, node: int) -> Errand:
         timeline = self._timeline
@@ -178,6 +179,9 @@ class LabTraining:
         name, request = recognise(at.config.algorithm), self.request
         label = f"{name} on {request.env}, seed {at.config.seed}: step {at.step} of the run"
         return Opened(timeline.state(at.parent), at.config, label)
+
+    def path(self) -> Sequence[Any]:
+        return self._timeline.path()
 
     def _picture(self, config: RunConfig, state: TrainState, record: StepRecord | None, node: int) -> dict[str, Any]:
         seen = None if record is None or record.trace is None else samples(record.config, record.trace.updates)

@@ -25,9 +25,11 @@ class Insight:
         """Names of the findings that stand on the page."""
         return tuple(each["name"] for each in self.found.get("findings", ()))
 
-    def due(self, epoch: int, step: int) -> float | None:
-        """When it is time to look again; None where the path is still the one last looked at."""
-        return None if (epoch, step) == self._told_of or not step else self._told_at + EVERY
+    def due(self, epoch: int, step: int, *, playing: bool) -> float | None:
+        """When it is time to look again; None where the path is still the one last looked at. At once when at rest."""
+        if (epoch, step) == self._told_of or not step:
+            return None
+        return self._told_at + EVERY if playing else self._told_at
 
     def take(self, found: Mapping[str, Any], epoch: int, step: int, now: float) -> bool:
         """True where something else is said now."""

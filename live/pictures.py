@@ -14,16 +14,19 @@ import numpy as np
 from live.replies import words
 from rlcore.config import RunConfig
 from rlcore.engine import Made
-from rlcore.envs import GymEnv
-from rlcore.envs.picture import picture
+from rlcore.envs import Bandit, ContextualBandit, Gridworld, GymEnv
+from rlcore.envs.picture import optimum, picture, walks
 from rlcore.ratios import TokenRatio
 from rlcore.records import StepRecord, UpdateTrace
-from rlcore.state import TrainState, has_critic
+from rlcore.state import TrainState, beta_in_force, has_critic
 from rlcore.surrogates import Cispo, DualClip, Gmpo, PpoClip, TwoSidedClip
 from rlcore.updates import Prepared
 from rlcore.words.env import Words
 
 MAX_SAMPLES = 400
+BINS = 31
+SIMPLEX = 3  # arms that fit on a triangle
+MOST_CONTEXTS = 4  # of a contextual bandit, on one triangle
 FREE, OUTSIDE, DEAD_LOW, DEAD_HIGH, DEAD_DUAL = range(5)
 
 
@@ -34,8 +37,30 @@ def world(config: RunConfig, state: TrainState, record: StepRecord | None) -> di
     if isinstance(config.env, Words):
         return words(config, record)
     visits = None if record is None else record.visits
-    seen = picture(config.env, config.policy, state.params, visits, critic=has_critic(state))
+    env, policy = config.env, config.policy
+    seen = picture(env, policy, state.params, visits, critic=has_critic(state))
+    if isinstance(env, Bandit | ContextualBandit) and arms(config) == SIMPLEX:
+        seen |= optimum(env, policy, state.params_ref, kl_beta=beta_in_force(state, config))
+    if isinstance(env, Gridworld) and record is not None and record.trace is not None:
+        of = record.trace.rollout
+        seen["paths"] = walks(env, of["obs"], of["action"], of["mask"])
     return {name: _rounded(value, 4) for name, value in seen.items()}
+
+
+def arms(config: RunConfig) -> int:
+    """Arms of a bandit, 0 for anything else."""
+    return config.env.shape().actions or 0 if isinstance(config.env, Bandit | ContextualBandit) else 0
+
+
+def standing_at(config: RunConfig, state: TrainState) -> dict[str, float]:
+    """The policy of a three-armed bandit as metrics, arm_1 to arm_3 (context 2 of four: arm_2_1 to arm_2_3), so that
+    its path can be drawn; {} for anything else."""
+    if arms(config) != SIMPLEX:
+        return {}
+    found = picture(config.env, config.policy, state.params)["probs"]
+    rows = [found] if isinstance(config.env, Bandit) else found[:MOST_CONTEXTS]
+    before = [""] if isinstance(config.env, Bandit) else [f"{c}_" for c in range(1, len(rows) + 1)]
+    return {f"arm_{c}{a}": p for c, row in zip(before, rows, strict=True) for a, p in enumerate(row, 1)}
 
 
 def cartpole(record: StepRecord | None) -> dict[str, Any]:
@@ -73,8 +98,27 @@ def samples(config: RunConfig, updates: Sequence[UpdateTrace]) -> dict[str, Any]
     return {
         "level": "token" if by_token else "row", "epoch": last[0].epoch + 1, "total": len(ratio), "counts": counts,
         "ratio": _rounded(ratio[keep], 5), "advantage": _rounded(advantages[keep], 4), "fate": fate[keep].tolist(),
-        "band": band(config),
+        "band": band(config), "spread": spread(ratio, advantages, fate),
     }  # fmt: skip
+
+
+def spread(ratio: np.ndarray, advantages: np.ndarray, fate: np.ndarray) -> dict[str, Any]:
+    """Histograms over all samples: {"ratio", "advantage"} each {low, high, free [n], dead [n]}, counts of BINS bins.
+
+    Ratios lie symmetrically about 1, advantages about 0; `dead` counts samples whose gradient a bound removed.
+    """
+    return {
+        "ratio": _histogram(ratio, 1.0, fate > OUTSIDE), "advantage": _histogram(advantages, 0.0, fate > OUTSIDE),
+    }  # fmt: skip
+
+
+def _histogram(values: np.ndarray, centre: float, dead: np.ndarray) -> dict[str, Any]:
+    kept = np.isfinite(values)
+    values, dead = values[kept].astype(np.float64), dead[kept]
+    reach = max(float(np.abs(values - centre).max()) if len(values) else 0.0, 1e-6)
+    edges = np.linspace(centre - reach, centre + reach, BINS + 1)
+    free, gone = (np.histogram(values[part], edges)[0].tolist() for part in (~dead, dead))
+    return {"low": round(float(edges[0]), 6), "high": round(float(edges[-1]), 6), "free": free, "dead": gone}
 
 
 def piece(config: RunConfig, made: Made) -> dict[str, Any]:

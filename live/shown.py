@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from live import effect
-from live.changes import Changes, Undo
+from live.changes import Changes, Undo, painted
 from live.contract import Change, Errand, Opened, Request, Setting, Start, Step, Training
 from live.frames import Frame
 from live.insight import Insight
@@ -78,6 +78,7 @@ class Shown:
         self.epoch = self.version = self.schema = 0
         self.scene = Scene(0, "")
         self.closed = False
+        self.locked: frozenset[str] = frozenset()  # settings that a link keeps from being changed
         self._start, self._clock, self._wake = start, clock, wake
         self._lock = threading.RLock()
         self._training: Training | None = None
@@ -313,7 +314,9 @@ class Shown:
         pairs = dict(change)
         if pairs.get("eps_low") is not None and pairs.get("eps_low") == pairs.get("eps_high"):
             pairs = {"ε": pairs["eps_low"]} | {n: p for n, p in pairs.items() if n not in ("eps_low", "eps_high")}
-        return ", ".join(f"{symbols.get(name, name)} {_n(old)} → {_n(new)}" for name, (old, new) in pairs.items())
+        return ", ".join(
+            painted(name, old, new) or f"{symbols.get(name, name)} {_n(old)} → {_n(new)}" for name, (old, new) in pairs.items()
+        )
 
 
 def _n(value: Setting) -> str:

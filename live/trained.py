@@ -183,7 +183,9 @@ class Trained(Shown):
                 self.version += 1
 
     def _insight_due(self) -> float | None:
-        return None if self._training is None or self._moving else self._insight.due(self.epoch, self.tree.total)
+        if self._training is None or self._moving or not self.presence.leases:
+            return None
+        return self._insight.due(self.epoch, self.tree.total, playing=self._schedule.playing)
 
     def _refresh_insight(self) -> None:
         """What is going on, at most once a second: the rules read all curves."""

@@ -6,7 +6,7 @@ import streamlit as st
 
 from live.contract import Request, Setting
 from live.server import ServerFull
-from ui import state
+from ui import lab_bar, lab_stories, share, state
 from ui.live_panel import live_panel
 
 BAND = (
@@ -23,21 +23,21 @@ WORDS = (
 )
 
 
-def choose(request: Request) -> None:
+def choose(request: Request, link: share.Taught) -> None:
     """Recipe and world: each needs a new run."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.title("Lab", width="stretch", anchor=False)
         for key, value in (("lab_recipe", request.recipe), ("lab_env", request.env)):
             st.session_state.setdefault(key, value)
         order = [*state.FIRST, *(name for name in state.RECIPES if name not in state.FIRST)]
-        st.selectbox(
-            "Algorithm", order, key="lab_recipe", format_func=state.RECIPES.get, on_change=restart, width=165,
-            help="Changing it starts a new run.",
-        )  # fmt: skip
-        st.selectbox(
-            "World", list(state.WORLDS), key="lab_env", format_func=state.WORLDS.get, on_change=restart, width=165,
-            help="Changing it starts a new run.",
-        )  # fmt: skip
+        for name, label, options, shown in (
+            ("recipe", "Algorithm", order, state.RECIPES), ("env", "World", list(state.WORLDS), state.WORLDS),
+        ):  # fmt: skip
+            if name not in link.hide:
+                st.selectbox(
+                    label, options, key=f"lab_{name}", format_func=shown.get, on_change=restart, width=165,
+                    help="Changing it starts a new run.", disabled=link.locks(name),
+                )  # fmt: skip
 
 
 def restart() -> None:
@@ -48,12 +48,13 @@ def restart() -> None:
 def renew(values: Mapping[str, Setting]) -> None:
     """A seed, or settings that a run keeps for life."""
     run, _ = state.lab_run()
+    share.refuse(run, values)
     state.start_over(state.with_fresh(run, values))
 
 
 def write_url() -> None:
     run, _ = state.lab_run()
-    st.query_params.from_dict(state.write(run))
+    st.query_params.from_dict(state.write(run) | share.kept())
 
 
 try:
@@ -61,10 +62,16 @@ try:
 except ServerFull as full:
     st.warning(str(full), icon="⏳")
     st.stop()
+link = share.apply(run)
+refused = (*refused, *link.refused)
 if refused:
     st.warning("Not taken from the address:\n\n" + "\n\n".join(f"- {problem}" for problem in refused))
-choose(run.request)
+choose(run.request, link)
 is_words = state.WORLDS[run.request.env].startswith("Words")
-st.markdown(WORDS if is_words else SURE if run.request.env == "bandit" else BAND)
+if not run.request.story:
+    st.markdown(WORDS if is_words else SURE if run.request.env in ("bandit", "three-arms") else BAND)
 write_url()
-live_panel([run], key="lab", on_settled=write_url, on_fresh=renew)
+lab_stories.gallery()
+told = lab_stories.card(run)
+live_panel([run], key="lab", on_settled=write_url, on_fresh=renew, story=told)
+lab_bar.bar(run, link)

@@ -31,6 +31,7 @@ from rlcore.words.sorting import Sorting
 
 ENVS: Mapping[str, Bandit | ContextualBandit | Gridworld | GymEnv] = {
     "bandit": Bandit(),
+    "three-arms": Bandit(means=(0.2, 0.6, 1.0)),
     "contextual": ContextualBandit(),
     "gridworld": Gridworld(),
     "corridor": Gridworld(layout=("S" + "." * 18 + "G",), horizon=80, noise=0.3),

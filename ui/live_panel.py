@@ -77,7 +77,7 @@ def _theme() -> dict[str, object]:
 
 def live_panel(
     runs: Sequence[LiveRun], *, key: str, layout: Layout = "lab", on_settled: Callable[[], None] = lambda: None,
-    on_fresh: Callable[[Mapping[str, Setting]], None] = lambda values: None,
+    on_fresh: Callable[[Mapping[str, Setting]], None] = lambda values: None, story: Mapping[str, Any] | None = None,
 ) -> None:  # fmt: skip
     """Show runs, hold them for this session, and let people act on them.
 
@@ -88,12 +88,12 @@ def live_panel(
         lease.hold(run)
     polled = st.session_state.get("live_polled", not route.mounted)
     draw = st.fragment(run_every=POLL_EVERY if polled else None)(_draw)
-    draw(tuple(runs), key, layout, polled, on_settled, on_fresh)
+    draw(tuple(runs), key, layout, polled, on_settled, on_fresh, story)
 
 
 def _draw(
     runs: tuple[LiveRun, ...], key: str, layout: Layout, polled: bool, on_settled: Callable[[], None],
-    on_fresh: Callable[[Mapping[str, Setting]], None],
+    on_fresh: Callable[[Mapping[str, Setting]], None], story: Mapping[str, Any] | None,
 ) -> None:  # fmt: skip
     if (elsewhere := st.session_state.pop("live_visit", None)) is not None:
         st.switch_page(elsewhere[0], query_params=elsewhere[1])
@@ -103,7 +103,8 @@ def _draw(
         st.rerun(scope="app")
     options = {
         "key": key, "layout": layout, "socket": not polled, "theme": _theme(),
-        "refused": st.session_state.get("live_refused"), "pages": _pages(),
+        "refused": st.session_state.get("live_refused"), "pages": _pages(), "story": story,
+        "taught": st.session_state.get("live_taught") if layout == "lab" else None,
         "runs": [{"rid": run.rid, "recipe": run.request.recipe} for run in runs],
     }  # fmt: skip
     _component(

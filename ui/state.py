@@ -22,12 +22,12 @@ from rlcore.knobs import SettingError
 RECIPES = {look.recipe: look.label for look in LOOKS}
 FIRST = ("ppo", "grpo", "gspo")
 WORLDS = {
-    "bandit": "Bandit", "gridworld": "Gridworld", "CartPole-v1": "CartPole", "contextual": "Contextual bandit",
+    "bandit": "Bandit", "three-arms": "Three arms", "gridworld": "Gridworld", "CartPole-v1": "CartPole", "contextual": "Contextual bandit",
     "corridor": "Noisy corridor", "addition": "Words: addition", "sorting": "Words: sorting",
     "brackets": "Words: brackets", "sentences": "Words: sentences",
 }  # fmt: skip
 MAX_SEED = 2**32 - 1
-OWN = ("recipe", "env", "seed", "run", "then", "step", "story", "arm")
+OWN = ("recipe", "env", "seed", "run", "then", "step", "hide", "lock", "story", "arm")
 MAX_STEP = 20_000
 MAX_CHANGES = 300
 MAX_SETTINGS = 40  # of one address
@@ -101,6 +101,10 @@ def _differing(run: LiveRun, now: Mapping[str, Setting]) -> dict[str, Setting]:
 def lab_run() -> tuple[LiveRun, tuple[str, ...]]:
     """This session's run of the lab: the one it has, the one its address names, or a fresh one; and what was refused."""
     held = shared().get(st.session_state.get("lab_run", ""))
+    if held is not None and _links_to_a_story():
+        lease.drop(held)
+        held = None
+        del st.session_state["lab_request"]
     if held is not None:
         return held, st.session_state.get("lab_refused", ())
     asked = read(st.query_params.to_dict()) if "lab_request" not in st.session_state else None
@@ -113,6 +117,11 @@ def lab_run() -> tuple[LiveRun, tuple[str, ...]]:
     st.session_state["lab_refused"] = () if asked is None else asked.refused
     _keep(run)
     return run, st.session_state["lab_refused"]
+
+
+def _links_to_a_story() -> bool:
+    """A link within the app: addresses that the lab wrote itself name their run as well."""
+    return "story" in st.query_params and "run" not in st.query_params
 
 
 def _which(request: Request) -> tuple[object, ...]:

@@ -1,7 +1,7 @@
 """Maps as text: how a gridworld is written in an address, and what keeps a map from making sense.
 
     rows joined by "-":        S..-.W.-..G     letters that an address need not escape: W for #, U R D L for ^ > v <
-    rewards joined by "~":     r2c3_0.5~r1c1_-1     row and column from 1, as a person counts
+    rewards joined by "_":     r2c3_0.5_r1c1_-1     row and column from 1, as a person counts
 
 This module knows text and neighbourhood; it runs nothing.
 """
@@ -44,7 +44,7 @@ def rewards_from_text(value: Any) -> Any:
         return value
     if len(value) > MAX_REWARD_TEXT:
         raise ValueError(f"rewards of cells take at most {MAX_REWARD_TEXT} characters")
-    return tuple(_reward(part) for part in value.split("~") if part)
+    return tuple(_reward(part) for part in re.split(r"_(?=r)", value) if part)
 
 
 def _reward(text: str) -> dict[str, float]:
@@ -57,7 +57,7 @@ def _reward(text: str) -> dict[str, float]:
 
 def rewards_as_text(extra: Iterable[CellReward]) -> str:
     """The rewards of single cells in one line that an address can hold unescaped."""
-    return "~".join(f"r{cell.row + 1}c{cell.column + 1}_{cell.reward:g}".replace("e+", "e") for cell in extra)
+    return "_".join(f"r{cell.row + 1}c{cell.column + 1}_{cell.reward:g}".replace("e+", "e") for cell in extra)
 
 
 def problem(env: Gridworld) -> str | None:

@@ -3,6 +3,7 @@
 
 import uPlot from "../vendor/uPlot.esm.js";
 import { el, mark, say, short, Sight } from "./dom.js";
+import { saver } from "./save.js";
 
 export class Chart {
   // spec: { id, title, unit, series: [{ column(store), label, dashed }], floor }
@@ -15,7 +16,7 @@ export class Chart {
     this.root = el(
       "section",
       { class: "lv-card lv-chart", "data-chart": spec.id },
-      el("header", {}, el("h2", {}, spec.title), this.values),
+      el("header", {}, el("h2", {}, spec.title), saver(spec.title, () => this.plot?.ctx.canvas, () => this.panel.theme), this.values),
       this.figure,
     );
     this.observer = new ResizeObserver(() => this.resize());

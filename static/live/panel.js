@@ -6,9 +6,12 @@ import { Transport } from "./controls.js";
 import { el, holdWords, mark, readTheme, reducedMotion, releaseWords, say, short } from "./dom.js";
 import { Knobs } from "./knobs.js";
 import { Scatter } from "./scatter.js";
+import { Spread } from "./spread.js";
 import { Standing } from "./standing.js";
 import { Store } from "./store.js";
+import { GoingOn } from "./stories.js";
 import { Tables } from "./tables.js";
+import { teach } from "./teach.js";
 import { Timeline } from "./timeline.js";
 import { Replies } from "./words.js";
 import { World } from "./world.js";
@@ -36,10 +39,11 @@ export class Panel {
 
   // Called at every rerun of the page: with other runs the panel is built anew, else only the theme is read again.
   update(options, snapshots) {
-    const signature = (o) => JSON.stringify([o.layout, o.socket, o.runs, o.pages]);
+    const signature = (o) => JSON.stringify([o.layout, o.socket, o.runs, o.pages, o.taught]);
     const fresh = !this.runs.length || signature(options) !== signature(this.options);
     this.options = options;
     if (fresh) this.build();
+    else this.soon("rest");
     snapshots.forEach((snapshot, i) => this.runs[i]?.link.take(snapshot));
     const [count, message] = options.refused ?? [0, ""];
     if (count > (this.refusals ?? count)) this.refused({ message, settings: this.runs[0].store.status.settings });
@@ -57,6 +61,8 @@ export class Panel {
     this.knobs = home ? null : new Knobs(this);
     for (const run of this.runs) run.world = new World(this, run);
     this.scatter = home ? null : new Scatter(this);
+    this.spread = home ? null : new Spread(this);
+    this.going = home || this.runs.length > 1 ? null : new GoingOn(this);
     this.charts = (home ? CHARTS.slice(0, 1) : CHARTS).map((spec) => new Chart(spec, this));
     this.replies = home ? null : new Replies(this);
     this.tables = new Tables(this);
@@ -68,7 +74,7 @@ export class Panel {
       this.transport.root, this.alert, ...(this.knobs ? [this.knobs.root] : []), this.standing.root,
       el("div", { class: home ? "lv-home" : "lv-lab" },
         el("div", { class: "lv-worlds" }, ...this.runs.map((run) => run.world.root), this.scatter?.root),
-        el("div", { class: "lv-charts" }, ...this.charts.map((chart) => chart.root), this.timeline?.root, more)),
+        el("div", { class: "lv-charts" }, ...this.charts.map((chart) => chart.root), this.timeline?.root, this.going?.root, ...(this.spread?.roots ?? []), more)),
       ...(home ? [this.runs[0].world.caption] : [this.replies.root]), this.tables.root,
     );
     this.soon("charts", "scene", "rest");
@@ -198,6 +204,7 @@ export class Panel {
 
   refused({ message, settings }) {
     this.pending = {};
+    this.runs[0].world.editor?.refused();
     for (const knob of this.knobs?.knobs ?? []) {
       knob.held = undefined;
       knob.show(settings[knob.about.name]);
@@ -264,6 +271,7 @@ export class Panel {
       if (run.world.animated) setTimeout(() => this.soon("scene"), 20);
     }
     if (this.scatter?.sheet.sight.seen) this.scatter.draw(this.runs[0].store);
+    this.spread?.draw(this.runs[0].store);
     this.replies?.draw();
   }
 
@@ -273,6 +281,9 @@ export class Panel {
     this.knobs?.draw(store);
     this.standing.draw(store);
     this.timeline?.draw();
+    this.going?.draw(store);
+    this.runs[0].world.editor?.draw();
+    teach(this);
   }
 
   // A mix is drawn in the color of the algorithm it has become.
@@ -290,7 +301,8 @@ export class Panel {
     const { eps_low: low, eps_high: high } = all;
     const alike = low && high && low[0] === high[0] && low[1] === high[1];
     const pairs = Object.entries(all).filter(([name]) => !alike || name !== "eps_low");
-    return pairs.map(([name, [old, now]]) => `${alike && name === "eps_high" ? "ε" : symbol(name)} ${word(old)} → ${word(now)}`).join(", ");
+    const cells = (old, now) => [...now].filter((c, i) => c !== old[i]).length;
+    return pairs.map(([name, [old, now]]) => name === "layout" ? `map: ${cells(old, now)} cells painted` : name === "extra" ? "rewards of cells painted" : `${alike && name === "eps_high" ? "ε" : symbol(name)} ${word(old)} → ${word(now)}`).join(", ");
   }
 
   // Sentences and tables follow once a second: nobody reads twenty a second, and screen readers would stammer.
@@ -330,7 +342,7 @@ export class Panel {
 
   clear() {
     for (const { link } of this.runs) link.dispose();
-    for (const part of [...(this.charts ?? []), ...this.runs.map((run) => run.world), this.scatter, this.timeline?.tree]) part?.dispose();
+    for (const part of [...(this.charts ?? []), ...this.runs.map((run) => run.world), this.scatter, this.spread, this.timeline?.tree]) part?.dispose();
     this.runs = [];
     this.zoom = this.cursor = null;
   }

@@ -1,8 +1,13 @@
 // The world under the policy of the moment: arms, grid or pole, and the same as a sentence and a table.
 
 import { el, mark, reducedMotion, say, Sheet, short } from "./dom.js";
+import { Editor } from "./editor.js";
+import { saver } from "./save.js";
+import { simplex } from "./simplex.js";
 import { distributions, repliesTable } from "./words.js";
 
+// Kinds of worlds that can be looked at in more than one way.
+const VIEWS = { grid: [["policy", "Policy"], ["values", "Values"], ["paths", "Paths"]], triangle: [["arms", "Arms"], ["triangle", "Simplex"]] };
 const MOVES = [["up", 0, -1, "↑"], ["right", 1, 0, "→"], ["down", 0, 1, "↓"], ["left", -1, 0, "←"]];
 
 export class World {
@@ -13,15 +18,39 @@ export class World {
     this.caption = el("p", { class: "lv-caption" });
     this.title = el("h2", {}, panel.runs.length > 1 ? panel.theme.look(run.recipe).label : "The world under the policy");
     this.note = el("span", { class: "lv-values" });
-    this.root = el("section", { class: "lv-card lv-world" }, el("header", {}, this.title, this.note), this.sheet.root, panel.runs.length > 1 ? null : this.caption);
+    const alone = panel.runs.length === 1 && panel.options.layout === "lab";
+    this.editor = alone ? new Editor(panel, run, this.sheet) : null;
+    this.views = el("span", { class: "lv-views", role: "group", "aria-label": "What is drawn" });
+    this.view = {};
+    this.root = el("section", { class: "lv-card lv-world" }, el("header", {}, this.title, alone ? this.views : null, saver("The world under the policy", () => this.sheet.canvas, () => panel.theme), this.note), this.sheet.root, panel.runs.length > 1 ? null : this.caption, this.editor?.root);
     this.playing = null;
+  }
+
+  // Buttons for the ways this kind of world can be drawn, the first one at first.
+  choose(kind) {
+    if (kind === this.chosen) return;
+    this.chosen = kind;
+    const views = VIEWS[kind] ?? [];
+    this.views.replaceChildren(...views.map(([name, label], i) => el("button", { type: "button", "data-view": name, "aria-pressed": String(name === (this.view[kind] ?? views[0][0])), onclick: () => {
+      this.view[kind] = name;
+      for (const button of this.views.children) mark(button, "aria-pressed", button.dataset.view === name);
+      this.panel.soon("scene");
+    } }, label)));
+  }
+
+  painter(world) {
+    if (!world) return PAINTERS.other;
+    const kind = world.best ? "triangle" : world.kind;
+    this.choose(kind);
+    if (kind === "triangle" && (this.view.triangle ?? "arms") === "triangle") return simplex;
+    return PAINTERS[world.kind] ?? PAINTERS.other;
   }
 
   draw() {
     const world = this.run.store.scene?.world;
     const sheet = this.sheet.size();
-    const painter = world ? PAINTERS[world.kind] ?? PAINTERS.other : PAINTERS.other;
-    const told = painter.call(this, sheet, world);
+    this.editor?.draw();
+    const told = this.painter(world).call(this, sheet, world?.kind === "grid" && this.editor ? this.editor.world(world) : world);
     say(this.caption, told.caption);
     mark(this.sheet.root, "aria-label", told.sentence);
     if (this.panel.runs.length > 1) say(this.note, `reward ${short(this.run.store.latest(this.run.store.hello?.reward ?? "reward_mean"))}`);
@@ -37,8 +66,9 @@ export class World {
     if (world?.kind === "contextual")
       return { head: ["context", ...world.probs[0].map((_, a) => `arm ${a + 1}`)], rows: world.probs.map((row, c) => [c + 1, ...row.map(short)]) };
     if (world?.kind === "grid") {
-      const rows = world.probs.map((p, s) => [Math.floor(s / world.width) + 1, (s % world.width) + 1, ...p.map(short), world.visits?.[s] ?? 0]);
-      return { head: ["row", "column", ...MOVES.map(([name]) => name), "visits"], rows: rows.filter((_, s) => !world.walls.includes(s)) };
+      const pays = new Map(world.extra);
+      const rows = world.probs.map((p, s) => [Math.floor(s / world.width) + 1, (s % world.width) + 1, ...p.map(short), world.visits?.[s] ?? 0, world.values ? short(world.values[s]) : "–", pays.has(s) ? short(pays.get(s)) : "–"]);
+      return { head: ["row", "column", ...MOVES.map(([name]) => name), "visits", "value", "extra reward"], rows: rows.filter((_, s) => !world.walls.includes(s)) };
     }
     if (world?.kind === "words") return repliesTable(world);
     if (world?.kind === "cartpole") return { head: ["row", "return"], rows: world.returns.map((r, i) => [i + 1, short(r)]) };
@@ -115,18 +145,23 @@ const PAINTERS = {
   grid({ g, width, height }, world) {
     const { theme } = this.panel;
     const size = Math.floor(Math.min(width / world.width, height / world.height));
-    const [left, top] = [Math.round((width - size * world.width) / 2), Math.round((height - size * world.height) / 2)];
+    const place = { size, left: Math.round((width - size * world.width) / 2), top: Math.round((height - size * world.height) / 2) };
+    this.editor?.lies(place);
+    const view = this.view.grid ?? "policy";
+    const values = view === "values" ? world.values : null;
+    const low = Math.min(...(values ?? [0])), high = Math.max(...(values ?? [1]));
     const most = Math.max(1, ...(world.visits ?? [0]));
     const is = (list) => new Set(list);
     const [walls, hazards, goals, starts] = [is(world.walls), is(world.hazards), is(world.goals), is(world.starts)];
+    const [gusts, pays] = [new Map(world.gusts), new Map(world.extra)];
     const color = theme.look(this.run.recipe).color;
     for (let s = 0; s < world.width * world.height; s++) {
-      const [x, y] = [left + (s % world.width) * size, top + Math.floor(s / world.width) * size];
+      const [x, y] = [place.left + (s % world.width) * size, place.top + Math.floor(s / world.width) * size];
       g.fillStyle = walls.has(s) ? theme.muted : theme.heat[0];
       g.fillRect(x, y, size, size);
-      const visits = world.visits?.[s] ?? 0;
-      if (visits && !walls.has(s)) {
-        g.globalAlpha = 0.15 + 0.85 * Math.sqrt(visits / most);
+      const share = values ? (values[s] - low) / (high - low || 1) : Math.sqrt((world.visits?.[s] ?? 0) / most);
+      if (share > 0 && !walls.has(s)) {
+        g.globalAlpha = values ? share : 0.15 + 0.85 * share;
         g.fillStyle = theme.heat[1];
         g.fillRect(x, y, size, size);
         g.globalAlpha = 1;
@@ -139,18 +174,20 @@ const PAINTERS = {
         g.textAlign = "center";
         g.font = `${Math.round(size * 0.55)}px ${theme.font}`;
         g.fillText(sign[0], x + size / 2, y + size * 0.7);
-      } else if (!walls.has(s)) arrows(g, x + size / 2, y + size / 2, size, world.probs[s], color);
-      if (starts.has(s)) {
+      } else if (!walls.has(s) && view === "policy") arrows(g, x + size / 2, y + size / 2, size, world.probs[s], color);
+      else if (!walls.has(s) && values && size >= 22) {
         g.fillStyle = theme.text;
-        g.textAlign = "left";
-        g.font = `bold ${Math.max(9, Math.round(size * 0.22))}px ${theme.font}`;
-        g.fillText("S", x + 3, y + Math.max(10, size * 0.24));
+        g.textAlign = "center";
+        g.font = `${Math.max(9, Math.round(size * 0.28))}px ${theme.font}`;
+        g.fillText(values[s].toFixed(size < 34 ? 1 : 2).replace("-", "−"), x + size / 2, y + size * 0.6);
       }
+      if (gusts.has(s)) gust(g, x, y, size, gusts.get(s), theme.mark);
+      if (starts.has(s)) corner(g, "S", x + 3, y + Math.max(10, size * 0.24), "left", size, theme);
+      if (pays.has(s)) corner(g, `${pays.get(s) > 0 ? "+" : ""}${short(pays.get(s))}`, x + size - 2, y + size - 3, "right", size, theme);
     }
-    return {
-      caption: "Arrows: probability of each move. Shade: visits this step. S start, ★ goal, ✖ hazard.",
-      sentence: `Gridworld, ${world.height} by ${world.width}. Following the likeliest moves from the start: ${route(world)}.`,
-    };
+    if (view === "paths") paths(g, place, world, color, theme);
+    this.editor?.frame(g, theme);
+    return gridWords(world, view);
   },
 
   cartpole(sheet, world) {
@@ -252,6 +289,72 @@ function arrows(g, cx, cy, size, probs, color) {
   g.globalAlpha = 1;
   g.lineWidth = 1;
 }
+
+function gridWords(world, view) {
+  const shown = {
+    policy: "Arrows: probability of each move. Shade: visits this step.",
+    values: world.values ? "Numbers and shade: the critic's value of each cell." : "This algorithm has no critic, so there are no values; the shade is visits.",
+    paths: `Lines: ${world.paths?.length ?? 0} of this step's walks, ● where they end.`,
+  }[view];
+  const more = [world.gusts?.length ? "≫ gust" : "", world.extra?.length ? "number in a corner: reward" : ""].filter(Boolean).join(", ");
+  const best = world.values ? ` Values from ${short(Math.min(...world.values))} to ${short(Math.max(...world.values))}.` : "";
+  const ends = (world.paths ?? []).filter((path) => world.goals.includes(path[path.length - 1])).length;
+  const walked = world.paths ? ` ${ends} of ${world.paths.length} walks drawn end at a goal.` : "";
+  return {
+    caption: `${shown} S start, ★ goal, ✖ hazard${more ? `, ${more}` : ""}.`,
+    sentence: `Gridworld, ${world.height} by ${world.width}. Following the likeliest moves from the start: ${route(world)}.${view === "values" ? best : ""}${view === "paths" ? walked : ""}`,
+  };
+}
+
+function corner(g, text, x, y, align, size, theme) {
+  g.fillStyle = theme.text;
+  g.textAlign = align;
+  g.font = `bold ${Math.max(9, Math.round(size * 0.22))}px ${theme.font}`;
+  g.fillText(text, x, y);
+}
+
+// Two chevrons the way the gust blows, in the cell's upper right.
+function gust(g, x, y, size, way, color) {
+  const [, dx, dy] = MOVES[way];
+  const [cx, cy, r] = [x + size * 0.78, y + size * 0.2, size * 0.11];
+  g.strokeStyle = color;
+  g.lineWidth = Math.max(1.2, size * 0.035);
+  for (const shift of [-0.6, 0.6]) {
+    const [px, py] = [cx + dx * r * shift, cy + dy * r * shift];
+    g.beginPath();
+    g.moveTo(px - dx * r * 0.7 + dy * r, py - dy * r * 0.7 + dx * r);
+    g.lineTo(px + dx * r * 0.7, py + dy * r * 0.7);
+    g.lineTo(px - dx * r * 0.7 - dy * r, py - dy * r * 0.7 - dx * r);
+    g.stroke();
+  }
+  g.lineWidth = 1;
+}
+
+// Walks side by side within the cells they share; a dash and a shift each.
+function paths(g, { left, top, size }, world, color, theme) {
+  const list = world.paths ?? [];
+  list.forEach((cells, k) => {
+    const shift = size * 0.09 * (k - (list.length - 1) / 2);
+    const at = (s) => [left + ((s % world.width) + 0.5) * size + shift, top + (Math.floor(s / world.width) + 0.5) * size + shift];
+    g.strokeStyle = g.fillStyle = color;
+    g.globalAlpha = 0.85;
+    g.lineWidth = 1.8;
+    g.setLineDash(DASHES[k % DASHES.length]);
+    g.beginPath();
+    cells.forEach((s, i) => (i ? g.lineTo(...at(s)) : g.moveTo(...at(s))));
+    g.stroke();
+    g.setLineDash([]);
+    g.beginPath();
+    g.arc(...at(cells[cells.length - 1]), Math.max(2.5, size * 0.08), 0, 2 * Math.PI);
+    g.fill();
+    g.strokeStyle = theme.background;
+    g.stroke();
+  });
+  g.globalAlpha = 1;
+  g.lineWidth = 1;
+}
+
+const DASHES = [[], [6, 3], [2, 3], [9, 3, 2, 3], [4, 2], [1, 2]];
 
 function diamond(g, x, y, r, edge) {
   g.beginPath();
