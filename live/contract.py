@@ -63,6 +63,7 @@ class Training(Protocol):
     seek        the head moves to a node
     scene       the picture at the head, ready for JSON
     opened      the step that led to a node (default: the newest). Raises SettingError where there is none
+    path        the engine's nodes from the root to the head, each with its config and record: what an export is made of
     """
 
     config: Any
@@ -84,6 +85,7 @@ class Training(Protocol):
     def scene(self, config: Any) -> dict[str, Any]: ...
     def restart(self, config: Any) -> None: ...
     def opened(self, node: int | None) -> Opened: ...
+    def path(self) -> Sequence[Any]: ...
 
 
 class Viewer(Protocol):

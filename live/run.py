@@ -7,7 +7,7 @@ nor sockets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -91,10 +91,24 @@ class LiveRun(Trained):
         with self._changing():
             if self._training is None:
                 raise SettingError(f"settings: the run is {self.state}; they can be changed once it trains")
+            for name in names:
+                if name in self.locked or "*" in self.locked:
+                    raise SettingError(f"{name}: is locked by the link that opened this page")
             before = self._config
             wanted = proposed(self._training, before)
             self._undo.note(before, names, self._clock())
             self._take(ref, before, wanted)
+
+    def lock(self, names: Iterable[str]) -> None:
+        """From now on these settings are refused to whoever asks; "*" stands for all of them."""
+        self.locked = frozenset(names)
+
+    def path(self) -> Sequence[Any]:
+        """The engine's nodes of the branch shown, from its first step on. Raises SettingError while it starts."""
+        with self._lock:
+            if self._training is None:
+                raise SettingError(f"run: is {self.state}; it can be exported once it trains")
+            return self._training.path()
 
     def undo(self, *, ref: int = 0) -> None:
         """Go back to the settings before the last change; the steps made with it stay made."""

@@ -2,6 +2,7 @@
 // Shape tells the sign of the advantage, a cross tells a dead gradient; colour only repeats it.
 
 import { el, mark, say, Sheet, short } from "./dom.js";
+import { saver } from "./save.js";
 
 const FREE = 0;
 const OUTSIDE = 1;
@@ -12,7 +13,7 @@ export class Scatter {
     this.sheet = new Sheet("", () => panel.soon("scene"));
     this.caption = el("p", { class: "lv-caption" });
     this.title = el("h2", {}, "This step's samples");
-    this.root = el("section", { class: "lv-card lv-scatter" }, el("header", {}, this.title), this.sheet.root, this.caption);
+    this.root = el("section", { class: "lv-card lv-scatter" }, el("header", {}, this.title, saver("This step's samples", () => this.sheet.canvas, () => this.panel.theme)), this.sheet.root, this.caption);
     this.reach = 0.3; // how far the x axis goes from 1; grows at once, shrinks slowly
     this.height = 1;
   }
