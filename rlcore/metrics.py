@@ -70,9 +70,9 @@ class Seen:
 
 
 def seen(terms: LossTerms, now: PolicyOutput, rollout: Rollout) -> Seen:
-    """One optimiser step's facts, cut off from the graph."""
+    """One optimiser step's facts, cut off from the graph where there is one."""
     r = terms.ratio
-    ratio = Ratio(r.log_ratio.detach(), r.ratio.detach(), r.token_log_ratio.detach(), r.level)
+    ratio = Ratio(r.log_ratio.detach(), r.ratio.detach(), r.token_log_ratio.detach(), r.level) if r.ratio.requires_grad else r
     dist = None if now.dist is None else now.dist.detach()
     return Seen(
         ratio, terms.advantages, now.logp.detach(), rollout.logp_ref, now.entropy.detach(), rollout.mask,

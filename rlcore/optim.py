@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -69,8 +70,9 @@ class Adam(Value):
         updates = moments.updates + 1
         m = torch.lerp(moments.m, grad, 1 - self.beta1)
         v = (moments.v * self.beta2).addcmul_(grad, grad, value=1 - self.beta2)
-        scale = (v / (1 - self.beta2**updates)).sqrt_().add_(self.eps)
-        return torch.addcdiv(theta, m, scale, value=-lr / (1 - self.beta1**updates)), Moments(m, v, updates)
+        root = math.sqrt(1 - self.beta2**updates)  # of the bias correction, taken out of v: one pass over P less
+        scale = v.sqrt().add_(self.eps * root)
+        return torch.addcdiv(theta, m, scale, value=-lr * root / (1 - self.beta1**updates)), Moments(m, v, updates)
 
 
 class Sgd(Value):

@@ -46,9 +46,10 @@ def by_autograd(
     algorithm: Algorithm, now: PolicyOutput, rollout: Rollout, advantages: Advantages, kl_beta: float
 ) -> tuple[LossTerms, Slopes]:
     """The loss and its slopes, by differentiating it: knows every algorithm."""
-    leaves = {name: x.detach().requires_grad_() for name, x in vars(now).items() if x is not None}
-    terms = policy_loss(algorithm, PolicyOutput(**leaves), rollout, advantages, kl_beta)
-    grads = torch.autograd.grad(terms.loss, list(leaves.values()), allow_unused=True)
+    with torch.inference_mode(False):
+        leaves = {name: x.detach().clone().requires_grad_() for name, x in vars(now).items() if x is not None}
+        terms = policy_loss(algorithm, PolicyOutput(**leaves), rollout, advantages, kl_beta)
+        grads = torch.autograd.grad(terms.loss, list(leaves.values()), allow_unused=True)
     return terms, Slopes(**dict(zip(leaves, grads, strict=True)))
 
 

@@ -31,7 +31,7 @@ from rlcore.metrics import (
 from rlcore.optim import clip_by_global_norm
 from rlcore.records import StepTrace, UpdateTrace, arrays, freeze, update_trace
 from rlcore.rollout import Rollout, light, split, take
-from rlcore.slopes import judge
+from rlcore.slopes import Slopes, judge
 from rlcore.state import TrainState, beta_in_force, diverged
 
 
@@ -76,14 +76,15 @@ def prepare(state: TrainState, config: RunConfig, rollout: Rollout) -> Prepared:
 
 
 def transitions(rollout: Rollout, advantages: Advantages) -> tuple[Rollout, Advantages]:
-    """Every valid step as a row of its own: [B, T] -> [N, 1]."""
+    """Every valid step as a row of its own: [B, T] -> [N, 1]. Without padding these are views."""
     valid = rollout.mask.reshape(-1).nonzero().squeeze(-1)
-    width = rollout.mask.shape[1]
+    width, whole = rollout.mask.shape[1], len(valid) == rollout.mask.numel()
 
     def flat(x: Tensor) -> Tensor:
-        return x.reshape(-1, 1, *x.shape[2:]).index_select(0, valid)
+        rows = x.reshape(-1, 1, *x.shape[2:])
+        return rows if whole else rows.index_select(0, valid)
 
-    group = rollout.group.repeat_interleave(width).index_select(0, valid)
+    group = flat(rollout.group.repeat_interleave(width)).squeeze(-1)
     rest = {n: flat(x) for n, x in vars(rollout).items() if x is not None and len(x) and n not in ("group", "prompt")}
     return replace(rollout, **rest, group=group, prompt=None), advantages.each(flat)
 
@@ -142,8 +143,8 @@ class Updates:
         self.start, self.config, self.batch, self.trace = state, config, batch, trace
         self.theta, self.moments = state.theta.clone(), state.moments
         self.grad = torch.zeros_like(self.theta)
-        self.params, self.grads = state.layout.parts(self.theta), state.layout.parts(self.grad)
         self.critic, self.judge = config.algorithm.needs_critic, judge(config.algorithm)
+        self.scored = config.policy.scorer(state.layout, self.theta, self.grad, critic=self.critic)
         self.lr = config.optim.lr * config.optim.schedule(state.step)
         self.kl_beta = beta_in_force(state, config)
         self.seen: list[list[Seen]] = []
@@ -156,28 +157,34 @@ class Updates:
         if self.halted:
             return False
         rollout, advantages = piece.rollout, piece.advantages
-        scored = self.config.policy.scored(self.params, rollout, critic=self.critic)
-        terms, slopes = self.judge(self.config.algorithm, scored.now, rollout, advantages, self.kl_beta)
+        now, terms, slopes = self._differentiate(rollout, advantages)
         if self._too_far(terms, rollout):
             self.halted = True
             return False
-        scored.back(slopes, self.grads)
         clipped, norm = clip_by_global_norm(self.grad, self.config.optim.max_grad_norm)
         updated, self.moments = self.config.optim(self.theta, clipped, self.moments, lr=self.lr)
-        self._note(epoch, terms, scored.now, rollout, norm)
+        self._note(epoch, terms, now, rollout, norm)
         if self.trace:
             moved = float(torch.linalg.vector_norm(updated - self.theta))
             scalars = {"grad_norm": norm, "update_norm": moved, "lr": self.lr, "kl_beta": self.kl_beta}
-            by_part = {name: float(g.norm()) for name, g in self.grads.items()}
-            grad_logp = torch.zeros_like(scored.now.logp) if slopes.logp is None else slopes.logp
+            by_part = {name: float(g.norm()) for name, g in self.start.layout.parts(self.grad).items()}
+            grad_logp = torch.zeros_like(now.logp) if slopes.logp is None else slopes.logp
             self.traces.append(
                 update_trace(
-                    terms, advantages, rollout, now=scored.now, place=(epoch, minibatch), rows=piece.rows,
+                    terms, advantages, rollout, now=now, place=(epoch, minibatch), rows=piece.rows,
                     grad_logp=grad_logp, scalars=scalars, grad_by_part=by_part, entropy_coef=self._entropy_coef,
                 )
             )  # fmt: skip
         self.theta.copy_(updated)
         return True
+
+    @torch.inference_mode()
+    def _differentiate(self, rollout: Rollout, advantages: Advantages) -> tuple[PolicyOutput, LossTerms, Slopes]:
+        """Score the rows, ask the loss what it wants of them, and carry that back into `grad`."""
+        scored = self.scored(rollout)
+        terms, slopes = self.judge(self.config.algorithm, scored.now, rollout, advantages, self.kl_beta)
+        scored.back(slopes)
+        return scored.now, terms, slopes
 
     @property
     def _entropy_coef(self) -> float:

@@ -9,13 +9,12 @@ import pytest
 import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from rlcore.advantages import Advantages, whitened
 from rlcore.algorithm import Algorithm, PolicyOutput, shaped_reward
 from rlcore.algorithms import CATALOG, GMPO, GRPO, Recipe
-from rlcore.policies import Mlp, Shape, Tabular
-from rlcore.policies.scored import by_autograd as scored_by_autograd
+from rlcore.policies import Mlp, Shape, Tabular, flatten
+from rlcore.policies.scored import by_autograd as scorer_by_autograd
 from rlcore.rng import generator
 from rlcore.rollout import Rollout
 from rlcore.slopes import Slopes, by_autograd, in_closed_form, judge
@@ -107,34 +106,32 @@ def rows(shape: Shape, dice: torch.Generator) -> Rollout:
 )  # fmt: skip
 def test_the_way_back_by_hand_is_autograds(policy: Tabular | Mlp, shape: Shape, critic: bool) -> None:
     dice, start = torch.Generator().manual_seed(1), generator(0, 0, "init")
-    params = policy.init(shape, start) | (policy.init_critic(shape, start) if critic else {})
-    params = {name: p.double() + torch.randn(p.shape, generator=dice, dtype=torch.float64) for name, p in params.items()}
-    rollout = rows(shape, dice)
-    ours = policy.scored(params, rollout, critic=critic)
-    theirs = scored_by_autograd(policy, params, rollout, critic=critic)
+    theta, layout = flatten(policy.init(shape, start) | (policy.init_critic(shape, start) if critic else {}))
+    theta = theta.double() + torch.randn(theta.shape, generator=dice, dtype=torch.float64)
+    rollout, grads = rows(shape, dice), [torch.full_like(theta, torch.nan) for _ in range(2)]
+    ours = policy.scorer(layout, theta, grads[0], critic=critic)
+    theirs = scorer_by_autograd(policy, layout, theta, grads[1], critic=critic)
     slopes = {}
-    for name, x in vars(theirs.now).items():
-        mine = getattr(ours.now, name)
+    for name, x in vars(theirs(rollout).now).items():
+        mine = getattr(ours(rollout).now, name)
         assert (mine is None) == (x is None)
         if x is not None:
             torch.testing.assert_close(mine, x, rtol=1e-12, atol=1e-12)
             slopes[name] = torch.randn(x.shape, generator=dice, dtype=torch.float64)
     for asked in ({"logp"}, {"logp", "entropy"}, {"value", "logp"}, set(slopes)):
-        given_ = Slopes(**{"logp": None} | {name: slopes[name] for name in asked & slopes.keys()})
-        into: list[dict[str, Tensor]] = [{n: torch.zeros_like(p) for n, p in params.items()} for _ in range(2)]
-        policy.scored(params, rollout, critic=critic).back(given_, into[0])
-        scored_by_autograd(policy, params, rollout, critic=critic).back(given_, into[1])
-        for name in params:
-            torch.testing.assert_close(into[0][name], into[1][name], rtol=1e-10, atol=1e-12)
+        grads[0].zero_()
+        for scorer in (ours, theirs):
+            scorer(rollout).back(Slopes(**{"logp": None} | {name: slopes[name] for name in asked & slopes.keys()}))
+        torch.testing.assert_close(grads[0], grads[1], rtol=1e-10, atol=1e-12)
 
 
 def test_a_certain_policys_way_back_is_finite() -> None:
-    params = {"actor.logits": torch.tensor([[0.0, -1000.0, -1000.0]])}
+    theta, layout = flatten({"actor.logits": torch.tensor([[0.0, -1000.0, -1000.0]])})
     rollout = rows(Shape(states=1, actions=3), torch.Generator().manual_seed(0))
-    scored = Tabular().scored(params, rollout, critic=False)
-    into = {"actor.logits": torch.zeros(1, 3)}
-    scored.back(Slopes(torch.ones(5, 3), torch.ones(5, 3)), into)
-    assert torch.isfinite(into["actor.logits"]).all() and not scored.now.entropy.any()
+    grad = torch.zeros(3)
+    scored = Tabular().scorer(layout, theta, grad, critic=False)(rollout)
+    scored.back(Slopes(torch.ones(5, 3), torch.ones(5, 3)))
+    assert torch.isfinite(grad).all() and not scored.now.entropy.any()
 
 
 @pytest.mark.parametrize("shape", [Shape(features=3, actions=4), Shape(features=3, action_dim=2)])

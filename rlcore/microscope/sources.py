@@ -78,7 +78,7 @@ def _differentiating(algorithm: Algorithm) -> tuple[Callable[..., object], ...]:
     """From the loss to each log-probability, and from there into the parameters."""
     chosen = slopes.judge(algorithm)
     parts = (slopes._in_log_ratio, slopes._to_tokens) if chosen is slopes.in_closed_form else ()
-    return (chosen, *parts, Updates.run)
+    return (chosen, *parts, Updates._differentiate)
 
 
 def _declared(lines: list[str], first: int, last: int) -> set[int]:

@@ -11,8 +11,8 @@ from torch import Tensor
 from rlcore.algorithm import PolicyOutput
 from rlcore.knobs import Value
 from rlcore.policies.heads import Categorical, Gaussian
-from rlcore.policies.parameters import Params
-from rlcore.policies.scored import Scored, by_autograd
+from rlcore.policies.parameters import Layout, Params
+from rlcore.policies.scored import Scorer, by_autograd
 from rlcore.policies.shape import Shape
 from rlcore.rollout import Rollout
 
@@ -50,6 +50,6 @@ class ActorCritic(Value):
         value = self.value(params, rollout.obs) if critic else torch.zeros_like(logp)
         return PolicyOutput(logp, head.entropy(), value, head.logp if isinstance(head, Categorical) else None)
 
-    def scored(self, params: Params, rollout: Rollout, *, critic: bool) -> Scored:
-        """As `evaluate`, cut off from the graph, with the way back to the parameters (`policies.scored`)."""
-        return by_autograd(self, params, rollout, critic=critic)
+    def scorer(self, layout: Layout, theta: Tensor, grad: Tensor, *, critic: bool) -> Scorer:
+        """As `evaluate`, cut off from the graph, with the way back from slopes to `grad` (`policies.scored`)."""
+        return by_autograd(self, layout, theta, grad, critic=critic)

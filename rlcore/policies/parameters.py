@@ -36,6 +36,14 @@ class Layout:
         lead = theta.shape[:-1]
         return {n: p.view(*lead, *s) for n, s, p in zip(self.names, self.shapes, pieces, strict=True)}
 
+    def stacked(self, theta: Tensor, names: tuple[str, ...]) -> Tensor:
+        """One or two parts of the same shape as a view [n, *shape] of theta [P]: writing to it writes to theta."""
+        starts = [sum(self.sizes[: self.names.index(name)]) for name in names]
+        shape, size = self.shapes[self.names.index(names[0])], self.sizes[self.names.index(names[0])]
+        apart = starts[-1] - starts[0] if len(names) > 1 else size
+        within = torch.empty(shape).stride()
+        return theta.as_strided((len(names), *shape), (apart, *within), theta.storage_offset() + starts[0])
+
 
 def refuse_beyond(size: int, what: str) -> None:
     """Raises SettingError where a table or matrix of `size` numbers would exhaust the machine."""

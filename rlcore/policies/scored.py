@@ -16,51 +16,71 @@ from torch import Tensor
 
 from rlcore.algorithm import PolicyOutput
 from rlcore.policies.heads import Categorical
-from rlcore.policies.parameters import Params
+from rlcore.policies.parameters import Layout, Params
 from rlcore.rollout import Rollout
 from rlcore.slopes import Slopes
 
 
 @dataclass(frozen=True)
 class Scored:
-    """`now`, cut off from any graph; `back(slopes, into)` writes d loss / d theta into the named views `into`."""
+    """`now`, cut off from any graph; `back(slopes)` writes d loss / d theta into the gradient the scorer was made with."""
 
     now: PolicyOutput
-    back: Callable[[Slopes, Params], None]
+    back: Callable[[Slopes], None]
 
 
-class Scorer(Protocol):
+Scorer = Callable[[Rollout], Scored]
+"""A policy at parameters that are being trained: made once for a step, asked anew for every minibatch."""
+
+
+class Evaluates(Protocol):
     def evaluate(self, params: Params, rollout: Rollout, *, critic: bool) -> PolicyOutput:
         """The differentiable view."""
         ...
 
 
-def by_autograd(policy: Scorer, params: Params, rollout: Rollout, *, critic: bool) -> Scored:
-    """`evaluate` and its backward pass by autograd: what every policy can do."""
-    leaves = {name: p.detach().requires_grad_() for name, p in params.items()}
-    now = policy.evaluate(leaves, rollout, critic=critic)
-    shown = {name: x for name, x in vars(now).items() if x is not None and x.requires_grad}
+def by_autograd(policy: Evaluates, layout: Layout, theta: Tensor, grad: Tensor, *, critic: bool) -> Scorer:
+    """`evaluate` and its backward pass by autograd: what every policy can do. theta, grad [P]."""
+    params, into = layout.parts(theta), layout.parts(grad)
 
-    def back(slopes: Slopes, into: Params) -> None:
-        asked = {name: slope for name, slope in vars(slopes).items() if slope is not None and name in shown}
-        outputs = [shown[name] for name in asked]
-        grads = torch.autograd.grad(outputs, list(leaves.values()), list(asked.values()), materialize_grads=True)
-        for name, grad in zip(leaves, grads, strict=True):
-            into[name].copy_(grad)
+    def scored(rollout: Rollout) -> Scored:
+        with torch.inference_mode(False):
+            leaves = {name: p.detach().requires_grad_() for name, p in params.items()}
+            now = policy.evaluate(leaves, rollout, critic=critic)
+        shown = {name: x for name, x in vars(now).items() if x is not None and x.requires_grad}
 
-    return Scored(replace(now, **{name: x.detach() for name, x in shown.items()}), back)
+        def back(slopes: Slopes) -> None:
+            asked = {name: slope for name, slope in vars(slopes).items() if slope is not None and name in shown}
+            outputs = [shown[name] for name in asked]
+            with torch.inference_mode(False):
+                found = torch.autograd.grad(outputs, list(leaves.values()), list(asked.values()), materialize_grads=True)
+            for name, slope in zip(leaves, found, strict=True):
+                into[name].copy_(slope)
+
+        return Scored(replace(now, **{name: x.detach() for name, x in shown.items()}), back)
+
+    return scored
 
 
 # ---------------------------------------------------------------- finite actions, by hand
 
 
-class Network(Protocol):
-    """A network that has been run: `out` [S, K], and the chain rule from d loss / d out to its parameters."""
+class Run(Protocol):
+    """A policy's networks, just run on N rows or states; `back` is the chain rule from their outputs to the gradient."""
 
     @property
-    def out(self) -> Tensor: ...
+    def logits(self) -> Tensor:
+        """[N, A]."""
+        ...
 
-    def back(self, slope: Tensor, into: Params) -> None: ...
+    @property
+    def value(self) -> Tensor | None:
+        """[N], or None without a critic."""
+        ...
+
+    def back(self, logits: Tensor, value: Tensor | None) -> None:
+        """From d loss / d logits [N, A] and, with a critic, d loss / d value [N]."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -96,22 +116,22 @@ class EveryState:
         return torch.add(action, self.at, alpha=actions)
 
 
-def by_hand(actor: Network, critic: Network | None, rollout: Rollout) -> Scored:
+def by_hand(run: Run, rollout: Rollout) -> Scored:
     """Log-softmax over finite actions and a value, forward and back.
 
         d logp_a / d logit_b = [a = b] - pi_b,     d H / d logp_a = -pi_a (1 + logp_a)
     """
     obs, action, shape = rollout.obs, rollout.action.reshape(-1), rollout.action.shape
     place = EveryState(obs.reshape(-1)) if obs.dtype == torch.int64 else EveryRow()
-    head = Categorical(torch.log_softmax(actor.out, dim=-1))
+    head = Categorical(torch.log_softmax(run.logits, dim=-1))
     size, actions = head.logp.shape
     pairs = place.pairs(action, actions)
     logp = head.logp.view(-1).index_select(0, pairs).view(shape)
     entropy = place.rows(head.entropy()).view(shape)
-    value = torch.zeros_like(logp) if critic is None else place.rows(critic.out.squeeze(-1)).view(shape)
+    value = torch.zeros_like(logp) if run.value is None else place.rows(run.value).view(shape)
     now = PolicyOutput(logp, entropy, value, place.rows(head.logp).view(*shape, actions))
 
-    def back(slopes: Slopes, into: Params) -> None:
+    def back(slopes: Slopes) -> None:
         asked = torch.zeros_like(head.logp)
         if slopes.logp is not None:
             asked.view(-1).index_add_(0, pairs, slopes.logp.reshape(-1))
@@ -121,8 +141,9 @@ def by_hand(actor: Network, critic: Network | None, rollout: Rollout) -> Scored:
         if slopes.entropy is not None:
             surprise = head.logp.clamp(min=torch.finfo(prob.dtype).min)
             asked -= place.gathered(slopes.entropy.reshape(-1), size).unsqueeze(-1) * prob * (1 + surprise)
-        actor.back(torch.addcmul(asked, prob, asked.sum(-1, keepdim=True), value=-1), into)
-        if critic is not None and slopes.value is not None:
-            critic.back(place.gathered(slopes.value.reshape(-1), size).unsqueeze(-1), into)
+        of_value = None
+        if run.value is not None and slopes.value is not None:
+            of_value = place.gathered(slopes.value.reshape(-1), size)
+        run.back(torch.addcmul(asked, prob, asked.sum(-1, keepdim=True), value=-1), of_value)
 
     return Scored(now, back)

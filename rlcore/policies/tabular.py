@@ -12,10 +12,9 @@ from torch import Tensor
 from rlcore.knobs import SettingError
 from rlcore.policies.actor import ActorCritic
 from rlcore.policies.heads import Categorical, categorical
-from rlcore.policies.parameters import Params, refuse_beyond
-from rlcore.policies.scored import Scored, by_hand
+from rlcore.policies.parameters import Layout, Params, refuse_beyond
+from rlcore.policies.scored import Scorer, by_hand
 from rlcore.policies.shape import Shape
-from rlcore.rollout import Rollout
 
 
 class Tabular(ActorCritic):
@@ -43,22 +42,25 @@ class Tabular(ActorCritic):
         """V at state indices obs [...]."""
         return _rows(params["critic.value"].unsqueeze(-1), obs).squeeze(-1)
 
-    def scored(self, params: Params, rollout: Rollout, *, critic: bool) -> Scored:
-        """As `evaluate`, with the way back to the tables in closed form."""
-        actor = Table("actor.logits", params["actor.logits"])
-        value = Table("critic.value", params["critic.value"].unsqueeze(-1)) if critic else None
-        return by_hand(actor, value, rollout)
+    def scorer(self, layout: Layout, theta: Tensor, grad: Tensor, *, critic: bool) -> Scorer:
+        """As `evaluate`, with the way back from slopes to `grad` in closed form (`policies.scored`)."""
+        params, into = layout.parts(theta), layout.parts(grad)
+        run = Tables(params["actor.logits"], params["critic.value"] if critic else None, into)
+        return lambda rollout: by_hand(run, rollout)
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table as a network that has been run: its slope is its gradient."""
+class Tables:
+    """Tables as networks that have been run: the slope in an entry is its gradient."""
 
-    name: str
-    out: Tensor
+    logits: Tensor
+    value: Tensor | None
+    into: Params
 
-    def back(self, slope: Tensor, into: Params) -> None:
-        into[self.name].copy_(slope.view_as(into[self.name]))
+    def back(self, logits: Tensor, value: Tensor | None) -> None:
+        self.into["actor.logits"].copy_(logits)
+        if value is not None:
+            self.into["critic.value"].copy_(value)
 
 
 def _rows(table: Tensor, obs: Tensor) -> Tensor:

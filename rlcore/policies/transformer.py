@@ -20,8 +20,8 @@ from rlcore.knobs import SettingError, Value, knob
 from rlcore.policies.attention import Past
 from rlcore.policies.heads import categorical
 from rlcore.policies.moe import Dense, FeedForward, normal
-from rlcore.policies.parameters import Params
-from rlcore.policies.scored import Scored, by_autograd
+from rlcore.policies.parameters import Layout, Params
+from rlcore.policies.scored import Scorer, by_autograd
 from rlcore.policies.shape import Shape
 from rlcore.policies.weights import load_start
 from rlcore.rollout import Rollout
@@ -129,9 +129,9 @@ class Transformer(Value):
         value = self.value(params, hidden) if critic else torch.zeros_like(logp)
         return PolicyOutput(*(x.index_select(0, of_row) for x in (logp, head.entropy(), value, head.logp)))
 
-    def scored(self, params: Params, rollout: Rollout, *, critic: bool) -> Scored:
-        """As `evaluate`, cut off from the graph, with the way back to the parameters (`policies.scored`)."""
-        return by_autograd(self, params, rollout, critic=critic)
+    def scorer(self, layout: Layout, theta: Tensor, grad: Tensor, *, critic: bool) -> Scorer:
+        """As `evaluate`, cut off from the graph, with the way back from slopes to `grad` (`policies.scored`)."""
+        return by_autograd(self, layout, theta, grad, critic=critic)
 
     def replies(self, params: Params, rollout: Rollout) -> tuple[Tensor, list[Tensor]]:
         """What the network thought before each reply token: hidden [B, T, d]; experts [B, T, k] per mixture layer."""
