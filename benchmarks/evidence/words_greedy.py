@@ -6,8 +6,8 @@ from benchmarks.evidence import TEN, command
 from benchmarks.evidence._words import curve, started
 from rlcore.evidence import Comparison, Evidence, Setup, measured_with
 
-STEPS = 100
-AT = (0, 40, 100)
+STEPS = 80
+AT = (0, 40, 80)
 SETTINGS = {name: Setup(recipe=name.lower(), env="brackets", steps=STEPS) for name in ("PPO", "GRPO", "GSPO")}
 
 
