@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from live import warm
+from ui import style
 from ui.interview.back import way_back
 from ui.pages import existing
 
@@ -15,6 +16,7 @@ def main() -> None:
     """Page table, title, routes between pages: nothing else."""
     st.set_page_config(page_title="Surrogate", page_icon="📈", layout="wide")
     warm.start()
+    style.apply()
     pages = [
         st.Page(entry.file, title=entry.title, url_path=entry.url or None, default=not entry.url) for entry in existing()
     ]

@@ -60,7 +60,7 @@ class Bars {
       fill.style.bottom = `${Math.min(a, b)}%`;
       fill.style.height = `max(3px, ${Math.abs(b - a)}%)`;
       fill.className = value < 0 ? "sb-below" : "";
-      number.textContent = few ? String(value) : "";
+      number.textContent = few ? short(value) : "";
       number.style.bottom = `${Math.min(88, Math.max(a, b))}%`;
       name.textContent = this.data.names[i];
       bar.style.setProperty("--zero", `${a}%`);
@@ -109,3 +109,5 @@ class Bars {
     this.teller.tell(this.values.join(", "));
   }
 }
+
+const short = (value) => (Math.abs(value) < 5e-4 ? "0" : String(Number(value.toPrecision(3))));

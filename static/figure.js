@@ -41,7 +41,7 @@ class Chart {
     this.plot = document.createElement("div");
     this.keys = document.createElement("div");
     this.root.className = "surrogate-figure";
-    this.plot.setAttribute("role", "img");
+    this.plot.setAttribute("role", "figure"); // not "img": it holds buttons
     this.plot.style.contain = "layout paint"; // measuring text inside lays out nothing outside
     this.root.append(this.plot, this.keys);
     this.hidden = new Set(); // legend groups that were switched off

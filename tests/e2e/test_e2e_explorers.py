@@ -135,7 +135,7 @@ def test_nothing_is_wider_than_a_phone_and_nothing_fails(new_context, app_url, p
     assert wide <= 0
     assert page.locator("[data-testid=stException]").count() == 0
     assert not problems
-    label = page.locator(".surrogate-figure [role=img]").first.get_attribute("aria-label")
+    label = page.locator(".surrogate-figure [role=figure]").first.get_attribute("aria-label")
     assert label and label in page.locator("body").inner_text()
 
 
