@@ -54,7 +54,7 @@ def read_curves(
         return d.figure(height=PANEL * len(metrics) + 90, legend=len(runs) > 1, margin=room)
 
     longest = max(len(run.curves[metrics[0]]) for run in runs)
-    table = {"step": list(range(1, longest + 1))}
+    table: dict[str, list[float]] = {"step": [float(step) for step in range(1, longest + 1)]}
     table |= {f"{run.label}: {m}": _padded(run.curves[m], longest) for run in runs for m in metrics}
     return Plate(name, title, draw, _told(runs, metrics, names), table)
 
@@ -62,9 +62,7 @@ def read_curves(
 def _paints(runs: Sequence[Run], mode: Mode, ink: str) -> list[str]:
     """The recipe's color for its first run; further runs of one recipe get the text color, told apart by dash."""
     several = len({run.recipe for run in runs}) > 1
-    return [
-        look(run.recipe).color(mode) if several or place == 0 else ink for place, run in enumerate(runs)
-    ]
+    return [look(run.recipe).color(mode) if several or place == 0 else ink for place, run in enumerate(runs)]
 
 
 def _range(runs: Sequence[Run], metric: str) -> dict[str, object]:
@@ -82,7 +80,7 @@ def _two_lines(text: str) -> str:
 
 
 def _padded(curve: Curve, length: int) -> list[float]:
-    return curve.tolist() + [float("nan")] * (length - len(curve))
+    return [*map(float, curve), *[float("nan")] * (length - len(curve))]
 
 
 def _told(runs: Sequence[Run], metrics: Sequence[str], names: Mapping[str, str]) -> str:
@@ -93,7 +91,9 @@ def _told(runs: Sequence[Run], metrics: Sequence[str], names: Mapping[str, str])
         for run in runs:
             y = run.curves[metric][np.isfinite(run.curves[metric])]
             who = f"{run.label}: " if len(runs) > 1 else ""
-            parts.append(f"{who}{_number(y[0])} at first, {_number(y[-1])} in the end, between {_number(y.min())} and {_number(y.max())}")
+            parts.append(
+                f"{who}{_number(y[0])} at first, {_number(y[-1])} in the end, between {_number(y.min())} and {_number(y.max())}"
+            )
         lines.append(f"{names[metric]}: " + "; ".join(parts))
     return ". ".join(lines) + "."
 

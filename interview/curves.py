@@ -98,7 +98,9 @@ def read(card: ReadCurves, folder: Path = CURVES) -> Mapping[str, Mapping[str, C
     except ValidationError as error:
         raise CurvesError(f"{path.name}: not a file of curves ({error.error_count()} problems in it)") from error
     if stored.card != card.id or stored.made_of != made_of(card):
-        raise CurvesError(f"{path.name}: made from another specification of {card.id}; {COMMAND} {card.id} makes it anew")
+        raise CurvesError(
+            f"{path.name}: made from another specification of {card.id}; {COMMAND} {card.id} makes it anew"
+        )
     found = {
         label: {name: np.array([np.nan if x is None else x for x in curve]) for name, curve in run.items()}
         for label, run in stored.curves.items()

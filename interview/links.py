@@ -17,8 +17,9 @@ from pydantic import Field, JsonValue, StringConstraints, field_validator
 from interview.values import Frozen, Scalar, Text
 
 PageName = Literal[
-    "home", "surrogate", "advantages", "ratios", "step_through", "lab", "duel", "glossary", "misconceptions"
-]
+    "home", "surrogate", "advantages", "ratios", "step_through", "lab", "compare", "duel", "evidence", "glossary",
+    "misconceptions",
+]  # fmt: skip
 PAGES: tuple[str, ...] = get_args(PageName)
 PATHS: Mapping[str, str] = {"home": "", "step_through": "step"}
 """Where a page's path in the URL is not its name."""
@@ -30,6 +31,8 @@ EnvName = Literal["bandit", "contextual", "gridworld", "corridor", "CartPole-v1"
 ENVS: tuple[str, ...] = get_args(EnvName)
 WORD_TASKS = ("addition", "sorting", "brackets", "sentences")
 WORDS = ("addition", "sorting", "brackets", "sentences")
+WORLDS = (*ENVS, "three-arms", *WORDS)
+"""Worlds that a page can open; a stored run of a card stays among the small ones above."""
 PHASES = (
     "sample", "score", "advantage", "whiten", "ratio", "clip", "correct", "kl", "weight", "value", "loss", "gradient", "apply",
 )  # fmt: skip
@@ -116,10 +119,23 @@ def _word(value: Scalar) -> str | None:
     return None if isinstance(value, str) and re.fullmatch(r"[a-z][a-z0-9_]*", value) else "must be a single name"
 
 
+def _cells(value: Scalar) -> str | None:
+    fine = isinstance(value, str) and re.fullmatch(r"r\d+c\d+_-?[\d.]+(_r\d+c\d+_-?[\d.]+)*", value)
+    return None if fine else "must be cells with their rewards, like r1c2_0.3"
+
+
+def _slug(value: Scalar) -> str | None:
+    return None if isinstance(value, str) and re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", value) else "must be a story's name"
+
+
+def _text(value: Scalar) -> str | None:
+    return None if isinstance(value, str) and 0 < len(value) <= 60 else "must be a few words"
+
+
 _BAND = {"eps_low": _number(0, 100), "eps_high": _number(0, 100)}
 _RUN = {
     "recipe": _one_of(*RECIPES),
-    "env": _one_of(*ENVS),
+    "env": _one_of(*WORLDS),
     "seed": _number(0, 2**32 - 1),
     "steps": _number(1, 2000),
     "step": _number(0, 2000),
@@ -181,7 +197,20 @@ PARAMS: Mapping[str, Mapping[str, Check]] = {
         "token": _number(1, 100_000),
         "update": _number(1, 100_000),
     },
-    "lab": _RUN,
+    "lab": {**_RUN, "extra": _cells, "story": _slug, "arm": _text},
+    "compare": {
+        "show": _one_of("recipes", "setting"),
+        "arms": _some_of(*RECIPES, least=1, most=6),
+        "env": _one_of(*WORLDS),
+        "recipe": _one_of(*RECIPES),
+        "knob": _word,
+        "values": _numbers,
+        "seeds": _number(1, 64),
+        "seed": _number(0, 2**32 - 100),
+        "steps": _number(5, 1000),
+        "metric": _word,
+    },
+    "evidence": {"show": _one_of("gspo", "experts", "mismatch", "learning", "failures")},
     "duel": {
         **{name: _RUN[name] for name in ("recipe", "seed", "epochs", "group_size", "kl_beta", *_BAND)},
         "env": _one_of(*ENVS, *WORD_TASKS),

@@ -13,8 +13,9 @@ from interview.values import Scalar
 from rlcore.glossary import look_up
 from rlcore.microscope.outline import phases_in
 from rlcore.presets import preset
+from rlcore.stories import story
 
-_NOT_SETTINGS = ("recipe", "recipes", "env", "seed", "step", "steps", "phase")
+_NOT_SETTINGS = ("recipe", "recipes", "env", "seed", "step", "steps", "phase", "show", "story", "arm")
 
 
 def _settings(params: Params) -> dict[str, Scalar]:
@@ -24,6 +25,9 @@ def _settings(params: Params) -> dict[str, Scalar]:
 def _run(params: Params) -> None:
     """A run: the preset of recipe, world and seed with the remaining parameters as settings."""
     check_shape("lab")({name: params[name] for name in params if name in ("recipe", "env", "seed", "step")})
+    if "story" in params:
+        story(str(params["story"])).arm(str(params.get("arm", "")))
+        return
     recipe, env = str(params.get("recipe", "grpo")), str(params.get("env", "gridworld"))
     preset(recipe, env, int(params.get("seed", 0))).with_settings(_settings(params))
 
@@ -50,10 +54,22 @@ def _duel(params: Params) -> None:
         preset(recipe, env, seed)
 
 
+def _compare(params: Params) -> None:
+    """Every arm, or every value of the setting, is a run that exists."""
+    check_shape("compare")(params)
+    env = params.get("env", "gridworld")
+    for recipe in str(params.get("arms", params.get("recipe", "grpo"))).split(","):
+        for value in str(params.get("values", "")).split(",") if "knob" in params else ("",):
+            setting: Params = {str(params["knob"]): float(value)} if value else {}
+            _run({"recipe": recipe, "env": env, **setting})
+
+
 def _glossary(params: Params) -> None:
     check_shape("glossary")(params)
     look_up(str(params["term"]))
 
 
-REGISTRY: Mapping[str, Validator] = {"lab": _run, "step_through": _step, "duel": _duel, "glossary": _glossary}
+REGISTRY: Mapping[str, Validator] = {
+    "lab": _run, "step_through": _step, "duel": _duel, "compare": _compare, "glossary": _glossary,
+}  # fmt: skip
 """Page -> validator, to which the other pages' own may be added."""

@@ -216,7 +216,9 @@ def _terms(task: SourceTask, seed: int, holes: _Holes | None) -> dict[str, np.nd
     entries = page_of(preset(task.recipe, "gridworld", 0).algorithm).entries
     page: dict[str, Any] = {"__name__": __name__, HOLE: holes}  # dataclasses want a module that exists
     tree = ast.parse(text) if holes is None else _cut(task.model_dump_json()).page
-    exec(compile(tree, f"<unfolded {task.recipe}>", "exec", dont_inherit=True), page)  # the engine's own text, and calls
+    exec(
+        compile(tree, f"<unfolded {task.recipe}>", "exec", dont_inherit=True), page
+    )  # the engine's own text, and calls
     with torch.no_grad():
         rollout, now = _batch(page["Rollout"], page["PolicyOutput"], seed)
         reward = page[entries["reward"]](rollout, 0.05)
@@ -240,7 +242,9 @@ def _batch(rollout: Callable[..., Any], output: Callable[..., Any], seed: int) -
         "logp": logp[2], "value": rng.normal(0, 1, (ROWS, STEPS)),
     }  # fmt: skip
     tensors = {name: torch.as_tensor(value) for name, value in numbers.items()}
-    return tuple(make(**{f.name: tensors[f.name] for f in fields(make) if f.name in tensors}) for make in (rollout, output))  # type: ignore[arg-type,return-value]
+    return tuple(
+        make(**{f.name: tensors[f.name] for f in fields(make) if f.name in tensors}) for make in (rollout, output)
+    )  # type: ignore[arg-type,return-value]
 
 
 def _flat(terms: Any, name: str = "") -> dict[str, np.ndarray]:

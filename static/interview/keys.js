@@ -35,13 +35,17 @@ function obey([what, name, button], event, field) {
   return true;
 }
 
+const LINGER = 400; // ms that keys outlive their element, since a remount follows an unmount at once
+
 export default ({ data, parentElement }) => {
-  const mine = data.bindings;
+  const mine = { ...data.bindings };
   mounts.set(parentElement, mine);
   parentElement.dataset.keys = Object.keys(mine).join(" ");
   document.addEventListener("keydown", press, true); // adding it twice changes nothing
   return () => {
-    if (mounts.get(parentElement) === mine) mounts.delete(parentElement);
-    if (!mounts.size) document.removeEventListener("keydown", press, true);
+    setTimeout(() => {
+      if (mounts.get(parentElement) === mine) mounts.delete(parentElement);
+      if (!mounts.size) document.removeEventListener("keydown", press, true);
+    }, LINGER);
   };
 };

@@ -40,7 +40,9 @@ def test_the_engine_draws_the_shipped_curves_again(bank: Bank, name: str) -> Non
     card = card_of(bank, name)
     for label, metrics in card_curves(card).items():
         for metric, curve in metrics.items():
-            np.testing.assert_allclose(read(card)[label][metric], curve, rtol=1e-3, atol=1e-5, err_msg=f"{label} {metric}")
+            np.testing.assert_allclose(
+                read(card)[label][metric], curve, rtol=1e-3, atol=1e-5, err_msg=f"{label} {metric}"
+            )
 
 
 def test_curves_of_another_specification_are_refused(bank: Bank, tmp_path: Path) -> None:
@@ -48,7 +50,9 @@ def test_curves_of_another_specification_are_refused(bank: Bank, tmp_path: Path)
     write(card, read(card), versions={}, folder=tmp_path)
     assert (read(card, tmp_path)["run"]["loss"] == read(card)["run"]["loss"]).all()
     other = card.model_copy(update={"runs": (card.runs[0].model_copy(update={"seed": 1}),)})
-    with pytest.raises(CurvesError, match="made from another specification of grpo-curves-loss-zero; python -m interview"):
+    with pytest.raises(
+        CurvesError, match="made from another specification of grpo-curves-loss-zero; python -m interview"
+    ):
         read(other, tmp_path)
 
 

@@ -90,7 +90,10 @@ def test_a_linked_card_goes_first_and_the_drill_goes_on_behind_it(bank: Bank) ->
 
 def test_due_cards_are_those_answered_whose_time_has_come(bank: Bank) -> None:
     ids = tuple(items(bank))[:5]
-    memories = {ids[1]: review(fresh(ids[1], NOW), Rating.Again, NOW), ids[3]: review(fresh(ids[3], NOW), Rating.Good, NOW)}
+    memories = {
+        ids[1]: review(fresh(ids[1], NOW), Rating.Again, NOW),
+        ids[3]: review(fresh(ids[3], NOW), Rating.Good, NOW),
+    }
     assert drill.due_now(ids, memories, NOW) == ()
     assert drill.due_now(ids, memories, NOW + 5 * MINUTE) == (ids[1],)
     assert drill.in_order(ids, memories, NOW + 5 * MINUTE, only_due=True, most=5) == (ids[1],)

@@ -141,7 +141,9 @@ def test_a_proof_opens_its_state_and_leads_back_to_the_card() -> None:
 def test_what_was_answered_and_is_due_can_be_drilled_alone() -> None:
     me = new_identity()
     assert "Nothing is due" in interview(me, cards="due").info[0].value
-    Store(default_path()).answer(me, Review(card_id="kl-direction", reviewed_at=NOW - timedelta(days=3), rating=Rating.Again, value=0))
+    Store(default_path()).answer(
+        me, Review(card_id="kl-direction", reviewed_at=NOW - timedelta(days=3), rating=Rating.Again, value=0)
+    )
     app = press(interview(me, cards="due"), "drill_start")
     assert EVERYTHING["kl-direction"].asked.prompt in words(app)
 
@@ -183,7 +185,11 @@ def test_an_equivalent_expression_passes_a_near_miss_is_named_and_a_hostile_one_
 
 def test_tiles_are_put_in_order() -> None:
     app = interview(show="whiteboard", task="wb-shuffle-k3")
-    tiles = [button.label.strip("`") for button in app.button if (button.key or "").startswith("tiles_wb-shuffle-k3_") and button.key[-1].isdigit()]
+    tiles = [
+        button.label.strip("`")
+        for button in app.button
+        if (button.key or "").startswith("tiles_wb-shuffle-k3_") and button.key[-1].isdigit()
+    ]
     for term in ("exp(logp_ref - logp)", "- 1", "- (logp_ref - logp)"):
         press(app, f"tiles_wb-shuffle-k3_{tiles.index(term)}")
     press(app, "tiles_wb-shuffle-k3_check")
@@ -231,7 +237,9 @@ def test_half_an_hour_with_follow_ups_ends_in_a_report_and_counts_in_the_drill()
 
 
 def upload(app: AppTest, content: bytes) -> AppTest:
-    return fine(app.file_uploader(key="progress_import").set_value(("progress.json", content, "application/json")).run())
+    return fine(
+        app.file_uploader(key="progress_import").set_value(("progress.json", content, "application/json")).run()
+    )
 
 
 def test_a_file_goes_out_of_one_browser_and_into_another_and_a_foreign_one_changes_nothing() -> None:
@@ -262,7 +270,9 @@ def test_forgetting_forgets_one_person_only() -> None:
 # ---------------------------------------------------------------- proofs
 
 
-PROOFS = {link.path(): link for item in EVERYTHING.values() for link in links(item.card) if link.page != "misconceptions"}
+PROOFS = {
+    link.path(): link for item in EVERYTHING.values() for link in links(item.card) if link.page != "misconceptions"
+}
 
 
 @pytest.mark.slow

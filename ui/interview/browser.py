@@ -23,7 +23,9 @@ def _read(name: str) -> str:
 
 
 _identity = st.components.v2.component("surrogate_identity", js=_read("identity.js"), isolate_styles=False)
-_clock = st.components.v2.component("surrogate_clock", js=_read("clock.js"), css=_read("clock.css"), isolate_styles=False)
+_clock = st.components.v2.component(
+    "surrogate_clock", js=_read("clock.js"), css=_read("clock.css"), isolate_styles=False
+)
 _keys = st.components.v2.component("surrogate_keys", js=_read("keys.js"), isolate_styles=False)
 
 

@@ -62,9 +62,15 @@ def rubric(
     suggested  what the words of a typed answer suggest, by point; empty where nothing was typed
     """
     parts: tuple[tuple[str, list[tuple[str, str, str]]], ...] = (
-        ("Must have", [(p.id, p.text, suggested[p.id].because() if p.id in suggested else "") for p in item.rubric.must]),
+        (
+            "Must have",
+            [(p.id, p.text, suggested[p.id].because() if p.id in suggested else "") for p in item.rubric.must],
+        ),
         ("Good to have", [(b.id, b.text, "") for b in item.rubric.nice]),
-        ("Red flags: tick what you said; each costs a quarter", [(f.id, f.text, f.because) for f in item.rubric.red_flags]),
+        (
+            "Red flags: tick what you said; each costs a quarter",
+            [(f.id, f.text, f.because) for f in item.rubric.red_flags],
+        ),
     )
     found: list[str] = []
     bound: dict[str, tuple[str, ...]] = {}

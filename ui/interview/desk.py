@@ -89,7 +89,11 @@ def address() -> str:
 def when(moment: datetime) -> str:
     """How long until a moment, in words a person plans with."""
     seconds = (moment - now()).total_seconds()
-    for size, one, many in ((86_400, "tomorrow", "days"), (3_600, "in an hour", "hours"), (60, "in a minute", "minutes")):
+    for size, one, many in (
+        (86_400, "tomorrow", "days"),
+        (3_600, "in an hour", "hours"),
+        (60, "in a minute", "minutes"),
+    ):
         count = round(seconds / size)
         if count >= 1:
             return one if count == 1 else f"in {count} {many}"

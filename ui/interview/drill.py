@@ -106,8 +106,12 @@ def _choose(who: Person) -> None:
     if which == "five":
         st.caption("The five questions of a real research interview, in their parts. The most useful hour there is.")
     if which == "topics":
-        groups = controls.several("groups", "Topics (none chosen: all)", GROUPS, default=(), shown=desk.GROUP_NAMES.__getitem__)
-        kinds = controls.several("kinds", "Kinds of cards (none chosen: all)", KINDS, default=(), shown=desk.KIND_NAMES.__getitem__)
+        groups = controls.several(
+            "groups", "Topics (none chosen: all)", GROUPS, default=(), shown=desk.GROUP_NAMES.__getitem__
+        )
+        kinds = controls.several(
+            "kinds", "Kinds of cards (none chosen: all)", KINDS, default=(), shown=desk.KIND_NAMES.__getitem__
+        )
         kinds = kinds or KINDS
     left, middle, right = st.columns(3)
     with left:

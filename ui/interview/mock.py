@@ -120,7 +120,9 @@ def _sit(who: Person, case: Case, held: Sitting) -> None:
     _bar(who, case, held, asking)
     st.subheader(f"{case.title}: {asking.part.title}")
     if held.left(desk.now()) < 0:
-        st.warning("The half hour is over. Finish the thought, or end and read the report.", icon=":material/timer_off:")
+        st.warning(
+            "The half hour is over. Finish the thought, or end and read the report.", icon=":material/timer_off:"
+        )
     if asking.chosen is None:
         st.markdown(f"#### {asking.part.prompt}")
         _answering(who, held) if held.phase == "answering" else _ticking(who, case, held, asking)
@@ -138,12 +140,21 @@ def _bar(who: Person, case: Case, held: Sitting, asking: Asking) -> None:
         clock(held.left(now), key="mock_clock", stamp=stamp, running=running, warn=180, over="Half an hour is over")
         if asking.chosen is None:
             first, last = sitting.slot_of(case, asking.part.id)
-            st.caption(f"This part: about {last - first} minutes, until {MINUTES - last}:00 on the clock.", width="content")
+            st.caption(
+                f"This part: about {last - first} minutes, until {MINUTES - last}:00 on the clock.", width="content"
+            )
         st.space("stretch")
         if held.phase == "answering":
             name, change = ("Stop the clock", sitting.stop) if running else ("Go on", sitting.run)
             st.button(name, type="tertiary", shortcut="S", key="mock_stop", on_click=_change, args=(who, held, change))
-        st.button("End now", type="tertiary", shortcut="Q", key="mock_end", on_click=_change, args=(who, held, sitting.stand_up))
+        st.button(
+            "End now",
+            type="tertiary",
+            shortcut="Q",
+            key="mock_end",
+            on_click=_change,
+            args=(who, held, sitting.stand_up),
+        )
 
 
 def _change(who: Person, held: Sitting, change: Callable[[Sitting, datetime], Sitting]) -> None:
@@ -236,6 +247,10 @@ def _report(who: Person, case: Case, held: Sitting) -> None:
         html = html_report(found, held=when, app_url=desk.address())
         st.download_button("Markdown", text, f"{name}.md", "text/markdown", shortcut="M", icon=":material/download:", key="report_md", on_click="ignore")  # fmt: skip
         st.download_button("HTML", html, f"{name}.html", "text/html", shortcut="H", icon=":material/download:", key="report_html", on_click="ignore")  # fmt: skip
-        st.button("Another interview", shortcut="N", icon=":material/add:", key="mock_new", on_click=_keep, args=(who, None))
-    st.caption(f"{held.used / 60:.0f} of {MINUTES} minutes on the clock. The parts also count as answered cards in the drill.")
+        st.button(
+            "Another interview", shortcut="N", icon=":material/add:", key="mock_new", on_click=_keep, args=(who, None)
+        )
+    st.caption(
+        f"{held.used / 60:.0f} of {MINUTES} minutes on the clock. The parts also count as answered cards in the drill."
+    )
     st.markdown(text.replace("\n## ", "\n#### ").replace("# Mock", "### Mock", 1))

@@ -47,11 +47,16 @@ def _standing(memories: Mapping[str, Memory], reviews: tuple[Review, ...]) -> No
     everything, now = desk.everything(), desk.now()
     due = drill.due_now(everything, memories, now)
     with st.container(horizontal=True, key="standing"):
-        st.metric("Answered", f"{sum(one in everything for one in memories)} of {len(everything)}", border=True, width=170)
+        st.metric(
+            "Answered", f"{sum(one in everything for one in memories)} of {len(everything)}", border=True, width=170
+        )
         st.metric("Due again", len(due), border=True, width=130)
         st.metric("Answers given", len(reviews), border=True, width=150)
     if not reviews:
-        st.info("Nothing answered in this browser yet. A drill of ten cards takes about twenty minutes.", icon=":material/flag:")
+        st.info(
+            "Nothing answered in this browser yet. A drill of ten cards takes about twenty minutes.",
+            icon=":material/flag:",
+        )
         return
     last = {one.card_id: one for one in reviews}
     st.markdown("**By topic**, with the last score of each card and FSRS's chance that you still know it:")
@@ -164,7 +169,10 @@ def _picture(card: ReadCurves, folder: Path) -> Path:
 def _privacy(who: Person, anything: bool) -> None:
     st.subheader("Whose progress this is", divider="gray")
     if not browser.kept():
-        st.warning("This browser stores nothing (a private window?), so this progress ends with the tab. Take the JSON with you.", icon=":material/warning:")
+        st.warning(
+            "This browser stores nothing (a private window?), so this progress ends with the tab. Take the JSON with you.",
+            icon=":material/warning:",
+        )
     st.markdown(
         "There is no account. This browser holds a random secret; the app keeps your answers under a fingerprint of it, on "
         "the machine that serves this page, and sends them nowhere else. Another browser or another person's machine sees "

@@ -135,7 +135,9 @@ def _shuffle(task: ShuffleTask) -> Verdict | None:
             )  # fmt: skip
     with st.container(horizontal=True):
         check = st.button("Check", type="primary", shortcut="Enter", key=f"{key}_check", disabled=not chosen)
-        st.button("Take the last one back", shortcut="Backspace", key=f"{key}_back", disabled=not chosen, on_click=chosen.pop)
+        st.button(
+            "Take the last one back", shortcut="Backspace", key=f"{key}_back", disabled=not chosen, on_click=chosen.pop
+        )
         st.button("Start over", shortcut="X", key=f"{key}_clear", disabled=not chosen, on_click=chosen.clear)
     return check_tiles(task, chosen, REFERENCES[task.reference]) if check else None
 
@@ -150,7 +152,9 @@ def _blanks(task: BlanksTask) -> Verdict | None:
 
 
 def _source(task: SourceTask) -> Verdict | None:
-    st.caption(f"From the unfolded source of {task.recipe}: the code that trains it here. Fill in with the names and functions below.")
+    st.caption(
+        f"From the unfolded source of {task.recipe}: the code that trains it here. Fill in with the names and functions below."
+    )
     st.code(unfolded.shown(task), language="python", wrap_lines=True)
     filled = _fields(task.id, list(task.blanks))
     return unfolded.check_source(task, filled) if all(filled.values()) else None
@@ -184,12 +188,17 @@ def _below(task: Board, *, solved: bool) -> None:
     else:
         names, right = dict(task.names), task.worked
     if not isinstance(task, ShuffleTask):
-        st.markdown("**Names**: " + "; ".join(f"`{name}` {'is' if about.startswith('`') else '–'} {about}" for name, about in names.items()))
+        st.markdown(
+            "**Names**: "
+            + "; ".join(f"`{name}` {'is' if about.startswith('`') else '–'} {about}" for name, about in names.items())
+        )
         usage = " · ".join(f"`{usage}`" for _, _, usage in FUNCTIONS.values())
         st.markdown(f"**Functions**: {usage} · `+ - * / **` and comparisons")
     shown = f"right_{task.id}"
     if not solved:
-        st.button("Show one solution", key=f"show_{task.id}", shortcut="H", type="tertiary", on_click=_show, args=(shown,))
+        st.button(
+            "Show one solution", key=f"show_{task.id}", shortcut="H", type="tertiary", on_click=_show, args=(shown,)
+        )
     if solved or st.session_state.get(shown):
         st.caption("One way to write it:")
         st.code(right, language="python", wrap_lines=True)
