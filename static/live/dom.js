@@ -81,7 +81,7 @@ function luminance(color) {
 export class Sheet {
   constructor(label, onSight) {
     this.canvas = el("canvas", { "aria-hidden": "true" });
-    this.root = el("div", { role: "img", "aria-label": label, class: "lv-sheet" }, this.canvas);
+    this.root = el("div", { role: "img", "aria-label": label || "not drawn yet", class: "lv-sheet" }, this.canvas);
     this.context = this.canvas.getContext("2d");
     this.width = this.height = 0;
     this.sight = new Sight(this.root, onSight);
