@@ -47,6 +47,12 @@ class Item:
         return self.asked
 
     @property
+    def words(self) -> str:
+        """Everything the person has read before answering."""
+        flawed = self.card.answer if isinstance(self.card, FindTheError) else ""
+        return f"{self.asked.prompt} {flawed}".strip()
+
+    @property
     def title(self) -> str:
         return self.asked.title
 
@@ -131,10 +137,10 @@ def begin(queue: Iterable[str], now: datetime, *, minutes: float = 0) -> Drill:
     return Drill(queue=tuple(queue), began=now, minutes=minutes)
 
 
-def reveal(drill: Drill, rubric: Rubric, answer: str, now: datetime) -> Drill:
+def reveal(drill: Drill, item: Item, answer: str, now: datetime) -> Drill:
     """The rubric is opened; a typed answer gets its suggestions as first ticks."""
     _must_be(drill, "asking")
-    first = [one.point_id for one in suggest(rubric, answer) if one.ticked] if answer.strip() else []
+    first = [one.point_id for one in suggest(item.rubric, answer, asked=item.words) if one.ticked] if answer.strip() else []
     seconds = min(max((now - drill.began).total_seconds(), 0), 86_400)
     return _with(drill, phase="ticking", answer=answer, ticked=tuple(first), seconds=seconds)
 

@@ -1,7 +1,8 @@
 """Honest pre-ticks for a typed answer: which rubric points do its words suggest?
 
 Terms are looked up as words; nothing here understands a sentence. A suggestion says what it found and what it missed,
-and a point whose words stand behind a negation is not ticked but handed to the person. Red flags are never ticked by
+and a point whose words stand behind a negation is not ticked but handed to the person, and so is one of which only words of
+the question were found: repeating the question is no answer. Red flags are never ticked by
 this module. It is no judge: the person corrects every suggestion.
 """
 
@@ -26,18 +27,24 @@ SAME = {"epsilon": "eps", "advs": "advantage", "adv": "advantage", "logp": "logp
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What the words suggest about one point: `found` and `missing` list its terms; `negated` withholds the tick."""
+    """What the words suggest about one point: `found` and `missing` list its terms.
+
+    `negated` and `echoed` (nothing but words of the question) withhold the tick.
+    """
 
     point_id: str
     ticked: bool
     found: tuple[str, ...]
     missing: tuple[str, ...]
     negated: bool
+    echoed: bool = False
 
     def because(self) -> str:
         """The suggestion's reason in one sentence."""
         if self.negated:
             return f"The words are there ({', '.join(self.found)}), but behind a negation: decide yourself."
+        if self.echoed:
+            return f"Only words of the question were found ({', '.join(self.found)}): decide yourself."
         if self.ticked:
             return f"Found: {', '.join(self.found)}."
         return f"Not found: {', '.join(self.missing)}."
@@ -59,26 +66,32 @@ def _root(word: str) -> str:
     return word[:-1] if len(word) > 3 and re.search(r"[^suia]s$|[aeiou]es$", word) else word
 
 
-def suggest(rubric: Rubric, answer: str) -> tuple[Suggestion, ...]:
-    """One suggestion a must-have point, in the rubric's order."""
-    spoken = words(answer)
-    return tuple(_suggest_one(point, spoken) for point in rubric.must)
+def suggest(rubric: Rubric, answer: str, *, asked: str = "") -> tuple[Suggestion, ...]:
+    """One suggestion a must-have point, in the rubric's order. `asked` is the question, whose words prove nothing."""
+    spoken, question = words(answer), words(asked[:LONGEST_ANSWER])
+    return tuple(_suggest_one(point, spoken, question) for point in rubric.must)
 
 
-def _suggest_one(point: Point, spoken: tuple[str, ...]) -> Suggestion:
+def _suggest_one(point: Point, spoken: tuple[str, ...], question: tuple[str, ...]) -> Suggestion:
     found: list[str] = []
     missing: list[str] = []
-    negated = False
+    negated, echoed = False, True
     for term in point.terms:
-        hits = [(alternative, _look_up(alternative, spoken)) for alternative in term.split("|")]
-        clean = next((name for name, hit in hits if hit == "clean"), None)
-        behind = next((name for name, hit in hits if hit == "negated"), None)
+        hits = {name: _look_up(name, spoken) for name in term.split("|")}
+        clean = [name for name, hit in hits.items() if hit == "clean"]
+        behind = [name for name, hit in hits.items() if hit == "negated"]
+        own = [name for name in clean if not _look_up(name, question)]
         if clean or behind:
-            found.append((clean or behind or "").rstrip("*"))
-            negated = negated or clean is None
+            found.append((own or clean or behind)[0].rstrip("*"))
+            negated = negated or not clean
+            echoed = echoed and not own
         else:
             missing.append(term.replace("|", " or ").replace("*", ""))
-    return Suggestion(point.id, not missing and not negated, tuple(found), tuple(missing), negated and not missing)
+    whole = not missing
+    ticked = whole and not negated and not echoed
+    return Suggestion(
+        point.id, ticked, tuple(found), tuple(missing), negated and whole, echoed and whole and not negated
+    )
 
 
 def _look_up(alternative: str, spoken: tuple[str, ...]) -> str:

@@ -28,7 +28,7 @@ def test_everything_can_be_asked_once_and_the_five_come_first(bank: Bank) -> Non
 
 def scored(one: Drill, bank: Bank, ticked: list[str]) -> Drill:
     rubric = items(bank)[one.card_id].rubric
-    one = drill.tick(drill.reveal(one, rubric, "", NOW + MINUTE), rubric, ticked)
+    one = drill.tick(drill.reveal(one, items(bank)[one.card_id], "", NOW + MINUTE), rubric, ticked)
     found, answer = drill.review_of(one, rubric, NOW + MINUTE)
     return drill.settle(one, found, review(fresh(one.card_id, NOW), Rating(answer.rating), NOW + MINUTE))
 
@@ -54,17 +54,23 @@ def test_steps_out_of_order_and_strange_ticks_are_refused(bank: Bank) -> None:
     with pytest.raises(ValueError, match="belongs to the phase ticking, but the drill is asking"):
         drill.tick(one, rubric, [])
     with pytest.raises(ValueError, match="not in this rubric"):
-        drill.tick(drill.reveal(one, rubric, "", NOW), rubric, ["nonsense"])
+        drill.tick(drill.reveal(one, items(bank)["ppo-quadrants"], "", NOW), rubric, ["nonsense"])
     with pytest.raises(ValueError, match="but the drill is over"):
-        drill.reveal(drill.end(one), rubric, "", NOW)
+        drill.reveal(drill.end(one), items(bank)["ppo-quadrants"], "", NOW)
 
 
 def test_a_typed_answer_is_ticked_by_suggestion_and_an_untyped_one_not(bank: Bank) -> None:
     item = items(bank)["grpo-curves-loss-zero"]
     one = drill.begin([item.id], NOW)
-    typed = drill.reveal(one, item.rubric, "The mean of the advantages is zero; the gradient is not.", NOW)
+    typed = drill.reveal(one, item, "The mean of the advantages is zero; the gradient is not.", NOW)
     assert set(typed.ticked) == {"mean-zero", "gradient"}
-    assert drill.reveal(one, item.rubric, "  ", NOW).ticked == ()
+    assert drill.reveal(one, item, "  ", NOW).ticked == ()
+
+
+def test_repeating_the_question_ticks_nothing(bank: Bank) -> None:
+    for item in items(bank).values():
+        one = drill.reveal(drill.begin([item.id], NOW), item, item.words, NOW)
+        assert one.ticked == (), item.id
 
 
 def test_a_drill_survives_json_and_a_bank_that_changed(bank: Bank) -> None:
@@ -76,7 +82,7 @@ def test_a_drill_survives_json_and_a_bank_that_changed(bank: Bank) -> None:
     later = drill.still_there(drill.go_on(one, NOW), everything)
     assert later is not None and (later.card_id, later.phase) == ("ppo-why-min", "asking")
     assert drill.still_there(drill.begin(["gone-card"], NOW), everything) is None
-    strange = drill.reveal(drill.begin(["ppo-quadrants"], NOW), everything["ppo-quadrants"].rubric, "", NOW)
+    strange = drill.reveal(drill.begin(["ppo-quadrants"], NOW), everything["ppo-quadrants"], "", NOW)
     strange = strange.model_copy(update={"ticked": ("no-such-point",)})
     again = drill.still_there(strange, everything)
     assert again is not None and (again.phase, again.ticked) == ("asking", ())

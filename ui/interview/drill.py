@@ -16,22 +16,16 @@ from interview import drill as drills
 from interview.drill import Drill, Item, Settled
 from interview.followup import missed, next_follow_up
 from interview.matching import suggest
-from interview.schema import GROUPS
 from interview.scoring import FLAG_COST, marks, score
 from interview.storefile import StoreError
-from ui import controls
-from ui.interview import card, desk
+from ui.interview import card, choosing, desk
 from ui.interview.browser import clock
 from ui.interview.browser import keys as bind_keys
 from ui.interview.desk import Person
 from ui.refusals import REFUSED
 
 HELD = "interview_drill"
-SETTINGS = ("card", "cards", "groups", "kinds", "many", "timer", "days")
-CARDS = {"five": "The five", "topics": "By topic", "due": "Due again"}
-KINDS = ("question", "find_the_error", "read_curves")
-MANY = {"5": "5", "10": "10", "20": "20", "all": "all"}
-TIMERS = {"0": "none", "1": "1 min", "2": "2 min", "3": "3 min", "5": "5 min"}
+SETTINGS = ("card", *choosing.SETTINGS)
 RATINGS = {Rating.Again: "again", Rating.Hard: "hard", Rating.Good: "good", Rating.Easy: "easy"}
 
 
@@ -45,7 +39,7 @@ def room() -> None:
 def _room(who: Person) -> None:
     held = _held(who)
     if held is None:
-        _choose(who)
+        choosing.choose(who, _begin)
     elif held.over:
         _summary(who, held)
     else:
@@ -88,63 +82,6 @@ def _open_linked_card(who: Person) -> None:
     elif held.card_id != asked:
         _keep(who, drills.ask_first(held, asked, desk.now()))
     del st.query_params["card"]
-
-
-# ---------------------------------------------------------------- choosing
-
-
-def _choose(who: Person) -> None:
-    memories, everything, now = who.store.memories(who.identity), desk.everything(), desk.now()
-    due = drills.due_now(everything, memories, now)
-    seen = sum(one in everything for one in memories)
-    with st.container(horizontal=True, key="drill_counts"):
-        st.metric("Due again", len(due), border=True, width=130)
-        st.metric("Answered", f"{seen} of {len(everything)}", border=True, width=170)
-    which = controls.choice("cards", "Which cards", tuple(CARDS), shown=CARDS.__getitem__)
-    groups: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ("case",) if which == "five" else ()
-    if which == "five":
-        st.caption("The five questions of a real research interview, in their parts. The most useful hour there is.")
-    if which == "topics":
-        groups = controls.several(
-            "groups", "Topics (none chosen: all)", GROUPS, default=(), shown=desk.GROUP_NAMES.__getitem__
-        )
-        kinds = controls.several(
-            "kinds", "Kinds of cards (none chosen: all)", KINDS, default=(), shown=desk.KIND_NAMES.__getitem__
-        )
-        kinds = kinds or KINDS
-    left, middle, right = st.columns(3)
-    with left:
-        many = controls.choice("many", "How many", tuple(MANY), default="10", shown=MANY.__getitem__)
-    with middle:
-        minutes = controls.choice("timer", "Time for each", tuple(TIMERS), default="2", shown=TIMERS.__getitem__)
-    with right:
-        _days()
-    wanted = drills.chosen(everything, groups=groups, kinds=kinds)
-    most = len(everything) if many == "all" else int(many)
-    queue = drills.in_order(wanted, memories, now, only_due=which == "due", most=most)
-    if not queue:
-        st.info("Nothing is due. Choose the five or a topic; the weakest cards come first.", icon=":material/done_all:")
-        return
-    label = f"Start: {len(queue)} card{'s' * (len(queue) > 1)}"
-    st.button(
-        label, type="primary", shortcut="Enter", icon=":material/play_arrow:", key="drill_start",
-        on_click=_begin, args=(who, queue, float(minutes)),
-    )  # fmt: skip
-    st.caption("Those you know least come first. No mouse needed: every button shows its key.")
-
-
-def _days() -> None:
-    """How soon the interview is: nothing is put off beyond it."""
-    about = controls.counted(1, 365, "days until the interview")
-    days = st.number_input(
-        "Days until the interview (if any)", value=None, step=1, format="%d", key="days", bind="query-params",
-        help="No card is put off beyond it.",
-    )  # fmt: skip
-    fine = days is None or about.low <= days <= about.high
-    st.session_state["days_kept"] = days if fine else None
-    if not fine:
-        st.error(f"days: must be between {about.low:g} and {about.high:g}, got {days:g}", icon=REFUSED)
 
 
 def _begin(who: Person, queue: tuple[str, ...], minutes: float) -> None:
@@ -204,7 +141,7 @@ def _note(who: Person, drill: Drill, key: str) -> None:
 
 
 def _reveal(who: Person, drill: Drill, item: Item, key: str) -> None:
-    _keep(who, drills.reveal(drill, item.rubric, st.session_state.get(key) or "", desk.now()))
+    _keep(who, drills.reveal(drill, item, st.session_state.get(key) or "", desk.now()))
 
 
 def _ticking(who: Person, drill: Drill, item: Item) -> None:
@@ -218,7 +155,7 @@ def _ticking(who: Person, drill: Drill, item: Item) -> None:
         )
     else:
         st.caption("Tick what you said, honestly; the digits are keys.")
-    guessed = {one.point_id: one for one in suggest(item.rubric, drill.answer)} if typed else {}
+    guessed = {one.point_id: one for one in suggest(item.rubric, drill.answer, asked=item.words)} if typed else {}
     ticked = card.rubric(item, drill.ticked, suggested=guessed, name="tick")
     if set(ticked) != set(drill.ticked):
         drill = drills.tick(drill, item.rubric, ticked)
@@ -236,15 +173,10 @@ def _ticking(who: Person, drill: Drill, item: Item) -> None:
 def _settle(who: Person, drill: Drill, item: Item) -> None:
     found, review = drills.review_of(drill, item.rubric, desk.now())
     try:
-        memory = who.store.answer(who.identity, review, days_left=_days_left())
+        memory = who.store.answer(who.identity, review, days_left=choosing.days_left())
         _keep(who, drills.settle(drill, found, memory))
     except StoreError as error:
         st.session_state["drill_trouble"] = str(error)
-
-
-def _days_left() -> int | None:
-    days = st.session_state.get("days_kept")
-    return int(days) if days else None
 
 
 def _scored(who: Person, drill: Drill, item: Item) -> None:

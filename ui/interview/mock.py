@@ -190,14 +190,20 @@ def _answered(who: Person, held: Sitting, key: str) -> None:
     asking = mock.now_asking(_case(held), held.session)
     held = sitting.answered(held, note, desk.now())
     if asking is not None and asking.chosen is None and note.strip():
-        held = sitting.ticks(held, [one.point_id for one in suggest(asking.part, note) if one.ticked])
+        held = sitting.ticks(
+            held, [one.point_id for one in suggest(asking.part, note, asked=asking.part.prompt) if one.ticked]
+        )
     _keep(who, held)
 
 
 def _ticking(who: Person, case: Case, held: Sitting, asking: Asking) -> None:
     st.caption("The clock stands still. Tick what you said; ticks you find already are a guess from your notes' words.")
     item = Item(part_id(case.id, asking.part.id), asking.part, case, case.title)
-    guessed = {one.point_id: one for one in suggest(asking.part, held.note)} if held.note.strip() else {}
+    guessed = (
+        {one.point_id: one for one in suggest(asking.part, held.note, asked=asking.part.prompt)}
+        if held.note.strip()
+        else {}
+    )
     ticked = card.rubric(item, held.ticked, suggested=guessed, name="mock")
     if set(ticked) != set(held.ticked):
         held = sitting.ticks(held, ticked)
