@@ -28,7 +28,7 @@ FEWEST, MOST = 2, 5
 FIRST_STEP = 8  # by then the rows of a group differ, which is when there is something to fight about
 WORLDS = (*ENVS, *WORDS)
 WORLD_LABELS = {
-    "bandit": "Bandit", "contextual": "Contextual bandit", "gridworld": "Gridworld", "corridor": "Noisy corridor",
+    "bandit": "Bandit", "three-arms": "Three arms", "contextual": "Contextual bandit", "gridworld": "Gridworld", "corridor": "Noisy corridor",
     "CartPole-v1": "CartPole", "addition": "Adding model", "sorting": "Sorting model", "brackets": "Bracket model",
     "sentences": "Sentence model",
 }  # fmt: skip
