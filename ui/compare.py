@@ -22,7 +22,7 @@ from ui.compare_arms import KINDS, Asked, picked
 
 POLL = 0.7  # seconds between looks at a job that works
 MOST_TOGETHER, MOST_IN_TURN = 160_000, 8_000  # arms * seeds * steps
-SEEDS = Knob("n", "seeds of every arm; each meets the same dice in all of them", 1, 64, (1, 64), "linear", True, "", "")
+SEEDS = Knob("", "seeds of every arm; each meets the same dice in all of them", 1, 64, (1, 64), "linear", True, "", "")
 SEED = Knob("", "the first of the seeds, the others follow it", 0, 2**32 - 100, (0, 99), "linear", True, "", "")
 STEPS = Knob("", "training steps of every run", 5, 1000, (10, 400), "linear", True, "", "")
 SMOOTH = Knob("", "weight of the past in an exponential average; 0 shows what was measured", 0, 0.99, (0, 0.95), "linear", True, "", "")

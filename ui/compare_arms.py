@@ -37,8 +37,11 @@ def recipes() -> list[Asked]:
     """Two to six recipes on one world, each with its preset and what is set for all."""
     order = (*FIRST, *(key for key in RECIPES if key not in FIRST))
     chosen = controls.several("arms", "Algorithms, two to six", order, default=FIRST, shown=lambda key: look(key).label)
-    env = _world()
-    configs = _with_shared({look(key).label: preset(key, env) for key in chosen})
+    left, right = st.columns([1, 2])
+    with left:
+        env = _world()
+    with right:
+        configs = _with_shared({look(key).label: preset(key, env) for key in chosen})
     if not LEAST <= len(chosen) <= MOST:
         st.error(f"arms: must be {LEAST} to {MOST} algorithms, got {len(chosen)}")
         return []

@@ -2,6 +2,7 @@
 // hatched on top. Counts come from the server; nothing is binned here.
 
 import { el, mark, say, Sheet, short } from "./dom.js";
+import { saver } from "./save.js";
 
 const KINDS = [["ratio", "Ratio", "1 is the policy that sampled"], ["advantage", "Advantage", "as used in the loss"]];
 
@@ -12,7 +13,7 @@ export class Spread {
       const sheet = new Sheet("", () => panel.soon("scene"));
       sheet.root.classList.add("lv-low");
       const caption = el("p", { class: "lv-caption" });
-      const root = el("section", { class: "lv-card lv-spread", "data-spread": kind }, el("header", {}, el("h2", {}, `${title}, this step`)), sheet.root, caption);
+      const root = el("section", { class: "lv-card lv-spread", "data-spread": kind }, el("header", {}, el("h2", {}, `${title}, this step`), saver(`${title}, this step`, () => sheet.canvas, () => panel.theme)), sheet.root, caption);
       return { kind, title, axis, sheet, caption, root };
     });
     this.roots = this.parts.map(({ root }) => root);
