@@ -78,9 +78,10 @@ def group(found: Group, *, title: str) -> Plate:
     return Plate("microscope-group", title, draw, told + " Click a bar to select its row.", table)
 
 
-def along_row(found: AlongRow, *, title: str, unit: str) -> Plate:
+def along_row(found: AlongRow, *, title: str) -> Plate:
     """A row's tokens in order."""
-    places, (label, height) = np.arange(len(found.names)), found.bars
+    places, (label, height), unit = np.arange(len(found.names)), found.bars, found.unit
+    numbers = [str(n) for n in found.numbers]
 
     def draw(mode: Mode) -> go.Figure:
         d = Drawing(mode)
@@ -97,17 +98,17 @@ def along_row(found: AlongRow, *, title: str, unit: str) -> Plate:
                     data=found.codes[found.dead], hover="no gradient")  # fmt: skip
         d.area(found.chosen - 0.5, found.chosen + 0.5, color=d.color.mark)
         d.y(label)
-        d.x(unit, range=[-0.6, len(places) - 0.4], zeroline=False, **_ticks(places, found.names))
+        d.x(unit, range=[-0.6, len(places) - 0.4], zeroline=False, **_ticks(places, found.names if len(places) <= MOST_LABELS and unit != "row" else numbers))
         return d.figure(height=HEIGHT, legend=bool(found.lines) or bool(found.dead.any()))
 
     mine = f"{height[found.chosen]:.4g}" if np.isfinite(height[found.chosen]) else "not in this update"
-    told = f"{label} of {unit} {found.chosen + 1} ({found.names[found.chosen]}): {mine}."
+    told = f"{label} of {unit} {numbers[found.chosen]} ({found.names[found.chosen]}): {mine}."
     seen = height[np.isfinite(height)]
     if len(seen) > 1:
-        told += f" Along the row it runs from {seen.min():.4g} to {seen.max():.4g}."
+        told += f" All of them run from {seen.min():.4g} to {seen.max():.4g}."
     if found.dead.any():
         told += f" {int(found.dead.sum())} of {len(places)} have no gradient."
-    table = {unit: [n + 1 for n in range(len(places))], "name": list(found.names), label: height.tolist()}
+    table = {unit: found.numbers.tolist(), "name": list(found.names), label: height.tolist()}
     table |= {name: y.tolist() for name, y in found.lines}
     return Plate("microscope-row", title, draw, told + f" Click a bar to select its {unit}.", table)
 
@@ -176,7 +177,7 @@ def batch(found: Map, *, title: str) -> Plate:
         y, x = found.chosen
         place = {"xref": "x", "yref": "y", "x0": x - 0.5, "x1": x + 0.5, "y0": y - 0.5, "y1": y + 0.5}
         across = place | {"x0": -0.5, "x1": columns[-1] + 0.5}
-        if found.across in ("token", "step"):
+        if found.across != "place in its line":
             d.shapes.append({"type": "rect", **across, "line": {"color": d.ink, "width": 1}})
         d.shapes.append({"type": "rect", **place, "line": {"color": d.ink, "width": 2.5}})
         tall = int(min(max(190, 120 + 14 * len(rows)), 440))
@@ -221,5 +222,5 @@ def _ticks(places: np.ndarray, names: Sequence[str], most: int = MOST_LABELS) ->
     """A label at every place, or at evenly spaced ones where there are many."""
     every = max(1, -(-len(places) // most))
     shown = places[::every]
-    return {"tickvals": shown.tolist(), "ticktext": [names[int(n)] if every == 1 else (names[int(n)] if names[int(n)].isdigit() else str(n + 1)) for n in shown]}
+    return {"tickvals": shown.tolist(), "ticktext": [names[int(n)] for n in shown]}
 

@@ -121,6 +121,7 @@ def _numbers(scene: Scene) -> None:
         _field("update", f"Update of {len(scene.updates)}", at.update + 1, len(scene.updates))
 
 
+WINDOW = 16
 ICONS = {"W": "arrow_upward", "S": "arrow_downward", "A": "arrow_back", "D": "arrow_forward"}
 
 
@@ -215,7 +216,7 @@ def _pictures(scene: Scene, phase: Phase, keys: tuple[str, ...], hidden: bool) -
 def _plate(found: Picture, scene: Scene, phase: Phase) -> figures.Plate:
     title = f"{phase.title}: row {scene.at.row + 1}"
     if isinstance(found, AlongRow):
-        return figures.along_row(found, title=title, unit=what(scene))
+        return figures.along_row(found, title=title)
     if isinstance(found, Distribution):
         return figures.distribution(found, title=title)
     if isinstance(found, Group):
@@ -249,17 +250,20 @@ def _batch(scene: Scene, phase: Phase, keys: tuple[str, ...], hidden: bool) -> N
 def _tokens(scene: Scene, known: tuple[str, ...]) -> None:
     at, mine = scene.at, int((scene.tokens < scene.at.token).sum())
     key = f"step_tokens_{at.row}_{at.token}"
+    start = 0 if scene.length <= WINDOW else min(max(mine - WINDOW // 4, 0), scene.length - WINDOW)
+    table = {name: column[start : start + WINDOW] for name, column in token_table(scene, known).items()}
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
         if rows:
-            go(row=at.row + 1, token=int(scene.tokens[rows[0]]) + 1, update=at.update + 1)
+            go(row=at.row + 1, token=int(table["#"][rows[0]]), update=at.update + 1)
 
     st.dataframe(
-        token_table(scene, known), hide_index=True, height=_height(scene.length), key=key, on_select=picked, selection_mode="single-row",
-        selection_default={"selection": {"rows": [mine]}}, alt=f"Row {at.row + 1}, every {what(scene)} with its numbers",
+        table, hide_index=True, height=_height(len(table["#"])), key=key, on_select=picked, selection_mode="single-row",
+        selection_default={"selection": {"rows": [mine - start]}}, alt=f"Row {at.row + 1}, every {what(scene)} with its numbers",
     )  # fmt: skip
-    st.caption(f"Select a line to select its {what(scene)} everywhere.")
+    part = "" if scene.length <= WINDOW else f" Shown are {WINDOW} of {scene.length}, around the selected one."
+    st.caption(f"Select a line to select its {what(scene)} everywhere.{part}")
 
 
 def _rows(scene: Scene, *, judged: bool) -> None:

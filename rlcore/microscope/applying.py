@@ -84,8 +84,8 @@ def _adam(scene: Scene, at: Spot, g: float) -> Told:
     lines = [
         line(r"m=@b1@\cdot @(m0)@+@r1@\cdot @(scaled)@=@m@", b1=optim.beta1, m0=m0, r1=1 - optim.beta1, scaled=g, m=m),
         line(r"v=@b2@\cdot @(v0)@+@r2@\cdot @(scaled)@^2=@v@", b2=optim.beta2, v0=v0, r2=1 - optim.beta2, scaled=g, v=v),
-        line(r"\hat m=\frac{@m@}{1-@b1@^{@n@}}=@mhat@,\qquad \hat v=\frac{@v@}{1-@b2@^{@n@}}=@vhat@", m=m, b1=optim.beta1,
-             n=str(n), mhat=mhat, v=v, b2=optim.beta2, vhat=vhat),
+        line(r"\hat m=\frac{@m@}{1-@b1@^{@n@}}=@mhat@", m=m, b1=optim.beta1, n=str(n), mhat=mhat),
+        line(r"\hat v=\frac{@v@}{1-@b2@^{@n@}}=@vhat@", v=v, b2=optim.beta2, n=str(n), vhat=vhat),
         line(r"\theta\leftarrow @before@-@lr@\cdot\frac{@mhat@}{\sqrt{@vhat@}+@eps@}=@after@", before=before, lr=did.lr,
              mhat=mhat, vhat=vhat, eps=optim.eps, after=after),
     ]  # fmt: skip

@@ -208,7 +208,7 @@ def _gae(scene: Scene) -> Told:
         line(r"\delta_{@t@}=@r@+@gamma@\cdot @(after)@-@(v)@=@delta@", t=t, r=reward, gamma=slot.gamma, after=after, v=v, delta=delta),
         line(r"\hat A_{@t@}=@delta@+@gamma@\cdot @lam@\cdot @(later)@=@A@", t=t, delta=delta, gamma=slot.gamma, lam=slot.lam,
              later=later, A=value),
-        line(r"\text{target of the critic: }\hat R_{@t@}=\hat A_{@t@}+V(s_{@t@})=@(A)@+@(v)@=@target@", t=t, A=value, v=v,
+        line(r"\text{the critic's target: }\hat R_{@t@}=@(A)@+@(v)@=@target@", t=t, A=value, v=v,
              target=float(scene.raw.returns[row, token])),
     )  # fmt: skip
     wrong = (
@@ -235,7 +235,8 @@ def _gae(scene: Scene) -> Told:
         rollout["truncated"][row, token]) else ""  # fmt: skip
     sentence = f"What happened at each step is compared with what the critic expected, and surprises are summed ahead.{end}{cut}"
     formula = (
-        r"\delta_t=r'_t+\gamma V(s_{t+1})-V(s_t),\qquad \hat A_t=\delta_t+\gamma\lambda\,\hat A_{t+1},\qquad \hat R_t=\hat A_t+V(s_t)"
+        r"\begin{gathered}\delta_t=r'_t+\gamma V(s_{t+1})-V(s_t)\\ "
+        r"\hat A_t=\delta_t+\gamma\lambda\,\hat A_{t+1},\qquad \hat R_t=\hat A_t+V(s_t)\end{gathered}"
     )
     return sentence, formula, lines, blanks
 

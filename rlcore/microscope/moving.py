@@ -48,7 +48,7 @@ def ratio(scene: Scene) -> Phase:
     step_blank = Blank("diff", r"\log\rho_t", f"log-ratio of this {what(scene)}", token, 2,
                        (Mistake(-token, "Upside down: new minus old."), Mistake(new + old, "Subtract the old one.")),
                        max(0.01 * abs(token), 2e-6))  # fmt: skip
-    whole = _of_token(slot, token, value) if isinstance(slot, TokenRatio) else _of_row(scene, slot, value)
+    whole = _of_token(scene, slot, token, value) if isinstance(slot, TokenRatio) else _of_row(scene, slot, value)
     lines, blank, sentence, formula = whole
     answer = "exactly 1" if abs(math.log(value)) < UNMOVED else "above 1" if value > 1 else "below 1"
     question = Question(
@@ -71,7 +71,7 @@ def _unused(scene: Scene) -> str:
 Whole = tuple[tuple[Line, ...], Blank, str, str]
 
 
-def _of_token(slot: TokenRatio, log_ratio: float, value: float) -> Whole:
+def _of_token(scene: Scene, slot: TokenRatio, log_ratio: float, value: float) -> Whole:
     clamped = "" if slot.clamp is None else r",\quad |\log\rho|\le @clamp@"
     lines = (line(rf"\rho=e^{{@diff@}}=@rho@{clamped}", diff=log_ratio, rho=value, clamp=slot.clamp or 0.0),)
     wrong = (
@@ -79,7 +79,7 @@ def _of_token(slot: TokenRatio, log_ratio: float, value: float) -> Whole:
         Mistake(log_ratio, "That is the log-ratio; exponentiate it."),
         Mistake(10**log_ratio, "The base is e, not 10."),
     )
-    sentence = "Each token has a ratio of its own: how much likelier the policy makes it now than when it was sampled."
+    sentence = f"Each {what(scene)} has a ratio of its own: how much likelier the policy makes it now than when it was sampled."
     formula = r"\rho_{it}=\frac{\pi_\theta(a_{it}\mid s_{it})}{\pi_{\text{old}}(a_{it}\mid s_{it})}=e^{\log\pi_\theta-\log\pi_{\text{old}}}"
     return lines, Blank("rho", r"\rho", "ratio", value, 1, wrong, near_one(value)), sentence, formula
 

@@ -6,7 +6,7 @@ A mark's `code` is row * T + token, so that a click can select it. Draws nothing
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from rlcore.surrogates import Cispo, DualClip, PpoClip, Sapo, TwoSidedClip, Uncl
 
 MOST_BARS = 14
 MOST_DOTS = 400
+NEIGHBORS = 24
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,14 @@ class Group:
 
 @dataclass(frozen=True)
 class AlongRow:
-    """A row's tokens in order: bars, lines over them, and which are dead. `base` is where bars begin."""
+    """A row's tokens in order: bars, lines over them, and which are dead. `base` is where bars begin.
+
+    numbers  of the tokens, from 1 · unit: what they are; rows of one token each stand beside their siblings instead
+    """
 
     names: tuple[str, ...]
+    numbers: Array
+    unit: str
     bars: tuple[str, Array]
     lines: tuple[tuple[str, Array], ...]
     codes: Array
@@ -58,7 +64,6 @@ class AlongRow:
     dead: Array
     base: float = 0.0
     band: tuple[float, float] | None = None
-    below: tuple[str, Array] | None = None
 
 
 @dataclass(frozen=True)
@@ -111,14 +116,27 @@ def codes(scene: Scene) -> Array:
 
 def _along(scene: Scene, values: Array, title: str, **more: object) -> AlongRow:
     """A [B, T] table's selected row."""
-    row, valid = scene.at.row, scene.tokens
-    flags = np.zeros(len(valid), dtype=bool)
-    if scene.updates:
+    rows, tokens = across(scene)
+    flags = np.zeros(len(rows), dtype=bool)
+    if more.pop("mark_dead", False):
         hit = sum(np.nan_to_num(scene.table(n)) for n in ("dead_low", "dead_high", "dead_dual"))
-        flags = np.asarray(hit)[row][valid] > 0
-    chosen = int(np.searchsorted(valid, scene.at.token))
-    return AlongRow(tuple(row_names(scene)), (title, values[row][valid].astype(float)), (), codes(scene)[row][valid], chosen,
-                    flags if more.pop("mark_dead", False) else np.zeros_like(flags), **more)  # type: ignore[arg-type]  # fmt: skip
+        flags = np.asarray(hit)[rows, tokens] > 0
+    alone = scene.mask.shape[1] == 1
+    names = tuple(row_names(scene)) if not alone else tuple(row_names(scene, int(r))[0] for r in rows)
+    chosen = int(np.flatnonzero((rows == scene.at.row) & (tokens == scene.at.token))[0])
+    return AlongRow(names, (rows if alone else tokens) + 1, "row" if alone else what(scene), (title, values[rows, tokens].astype(float)),
+                    (), codes(scene)[rows, tokens], chosen, flags, **more)  # type: ignore[arg-type]  # fmt: skip
+
+
+def across(scene: Scene) -> tuple[Array, Array]:
+    """The places that stand beside the selected one: its row's tokens, or for rows of one token its siblings or neighbors."""
+    if scene.mask.shape[1] > 1:
+        return np.full(len(scene.tokens), scene.at.row), scene.tokens
+    rows = scene.siblings
+    if len(rows) == 1:
+        start = min(max(scene.at.row - NEIGHBORS // 2, 0), max(len(scene.mask) - NEIGHBORS, 0))
+        rows = np.arange(start, min(start + NEIGHBORS, len(scene.mask)))
+    return rows, np.zeros_like(rows)
 
 
 def picture(scene: Scene, key: str) -> Picture | None:
@@ -173,12 +191,12 @@ def _advantage(scene: Scene) -> Picture:
     if not _in_time(scene):
         return _group(scene)
     shown = _along(scene, scene.raw.advantages.numpy(), "advantage")
-    row, valid = scene.at.row, scene.tokens
-    rewards = scene.of.trace.shaped_reward[row][valid].astype(float)
+    places = across(scene)
+    rewards = scene.of.trace.shaped_reward[places].astype(float)
     lines: tuple[tuple[str, Array], ...] = (("reward r'", rewards),)
     if isinstance(scene.of.config.algorithm.advantage, Gae):
-        lines = (*lines, ("V(s), old", scene.of.trace.rollout["value_old"][row][valid].astype(float)))
-    return AlongRow(shown.names, shown.bars, lines, shown.codes, shown.chosen, shown.dead)
+        lines = (*lines, ("V(s), old", scene.of.trace.rollout["value_old"][places].astype(float)))
+    return replace(shown, lines=lines)
 
 
 # ---------------------------------------------------------------- within an update
@@ -210,8 +228,7 @@ def _ratio(scene: Scene) -> Picture:
     shown = _along(scene, np.exp(scene.table("token_log_ratio")), "token ratio", base=1.0, band=band(scene))
     if scene.of.config.algorithm.ratio.kind == "token":
         return shown
-    whole = scene.table("ratio")[scene.at.row][scene.tokens].astype(float)
-    return AlongRow(shown.names, shown.bars, (("ratio of the row", whole),), shown.codes, shown.chosen, shown.dead, 1.0, shown.band)
+    return replace(shown, lines=(("ratio of the row", scene.table("ratio")[across(scene)].astype(float)),))
 
 
 def band(scene: Scene) -> tuple[float, float] | None:
@@ -278,11 +295,9 @@ def _weight(scene: Scene) -> Picture:
 
 
 def _value(scene: Scene) -> Picture:
-    row, valid = scene.at.row, scene.tokens
     shown = _along(scene, scene.table("returns") - scene.table("value_new"), "target − V")
-    lines = (("target of the critic", scene.table("returns")[row][valid].astype(float)),
-             ("V now", scene.table("value_new")[row][valid].astype(float)))  # fmt: skip
-    return AlongRow(shown.names, shown.bars, lines, shown.codes, shown.chosen, shown.dead)
+    named = (("target of the critic", "returns"), ("V now", "value_new"))
+    return replace(shown, lines=tuple((label, scene.table(name)[across(scene)].astype(float)) for label, name in named))
 
 
 def _terms(scene: Scene) -> Terms:
@@ -328,7 +343,7 @@ MOST_ROWS = 64
 _SHOWN: dict[str, tuple[str, float | None]] = {
     "logp_old": ("log π_old", None), "reward": ("reward", 0.0), "advantages": ("advantage", 0.0), "ratio": ("ratio", 1.0),
     "gain": ("gain ψ", 0.0), "correction": ("correction", 1.0), "kl": ("KL estimate", None), "weight": ("weight", None),
-    "value_new": ("V", None), "loss": ("share of the loss", 0.0), "grad_logp": ("∂L/∂log π", 0.0), "moved": ("change of log π", 0.0),
+    "value_new": ("V", None), "loss": ("share of the loss", 0.0), "grad_logp": ("push on log π", 0.0), "moved": ("change of log π", 0.0),
 }  # fmt: skip
 
 
@@ -357,6 +372,7 @@ def field(scene: Scene, key: str, shows: str) -> Array:
 def batch_map(scene: Scene, key: str, shows: str) -> Map:
     """The whole batch under a phase's number; rows of one step each are laid out by group."""
     values, code = field(scene, key, shows).astype(float), codes(scene)
+    values = -values if shows == "grad_logp" else values  # the step goes against the gradient: better is likelier
     title, middle = _SHOWN[shows]
     rows, width = values.shape
     if width == 1:
@@ -365,7 +381,7 @@ def batch_map(scene: Scene, key: str, shows: str) -> Map:
         pad = high * side - rows
         cells = [np.append(x[:, 0], np.full(pad, fill)).reshape(high, side) for x, fill in ((values, np.nan), (code, -1))]
         names = tuple(f"{n * side + 1} …" for n in range(high))
-        return Map(title, cells[0], cells[1].astype(int), divmod(scene.at.row, side), names, middle, "row of its group or line")
+        return Map(title, cells[0], cells[1].astype(int), divmod(scene.at.row, side), names, middle, "place in its line")
     start = 0 if rows <= MOST_ROWS else min(max(scene.at.row - MOST_ROWS // 2, 0), rows - MOST_ROWS)
     part = slice(start, start + MOST_ROWS)
     shown = np.where(scene.mask[part], code[part], -1)

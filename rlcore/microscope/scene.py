@@ -7,7 +7,7 @@ Minibatches hold some rows in another order, selection drops rows, and single tr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import torch
@@ -171,11 +171,15 @@ class Scene:
 
     def logp_after(self, update: int) -> Array:
         """log pi of every token of the rollout after an update, [B, T], NaN under the mask."""
-        of = self.of
-        with torch.no_grad():
-            params = of.state.layout.parts(of.applied[update].after)
-            logp = of.config.policy.evaluate(params, self.rollout, critic=False).logp
-        return np.where(self.mask, logp.numpy(), np.nan)
+        return np.where(self.mask, _logp_after(self.of, update), np.nan)
+
+
+@lru_cache(maxsize=8)
+def _logp_after(of: Witnessed, update: int) -> Array:
+    with torch.no_grad():
+        params = of.state.layout.parts(of.applied[update].after)
+        found: Array = of.config.policy.evaluate(params, of.rollout(), critic=False).logp.numpy()
+    return found
 
 
 def scene_of(of: Witnessed, at: Selection) -> Scene:

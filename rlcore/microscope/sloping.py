@@ -26,7 +26,7 @@ def gradient(scene: Scene) -> Phase:
     push, pull = gain_slope(scene), kl_slope(scene)
     symbol, written = _slope_words(scene)
     how = "" if symbol == "0" else f"{symbol}="
-    lines = [line(rf"\frac{{\partial({_c(scene)}\psi)}}{{\partial\log\pi}}={how}@push@\quad\text{{{written}}}", push=push)]
+    lines = [line(rf"\frac{{\partial{_gain(scene)}}}{{\partial\log\pi}}={how}@push@\quad\text{{{written}}}", push=push)]
     has_kl = isinstance(scene.of.config.algorithm.kl, KlInLoss)
     if has_kl:
         lines.append(line(r"\frac{\partial k}{\partial\log\pi}=@pull@", pull=pull))
@@ -38,10 +38,10 @@ def gradient(scene: Scene) -> Phase:
     answer = STILL if abs(value) < 1e-9 else UP if value < 0 else DOWN
     question = Question("choice", f"What is this {what(scene)}'s probability asked to become?", answer,
                         f"∂L/∂log π = {value:+.4g}, and the step goes against the gradient.", (UP, STILL, DOWN))  # fmt: skip
-    formula = rf"\frac{{\partial\mathcal L}}{{\partial\log\pi_\theta(a_{{it}})}}=-w_{{it}}\Big[\frac{{\partial({_c(scene)}\psi)}}{{\partial\log\pi}}"
+    formula = rf"\frac{{\partial\mathcal L}}{{\partial\log\pi_\theta(a_{{it}})}}=-w_{{it}}\Big[\frac{{\partial{_gain(scene)}}}{{\partial\log\pi}}"
     formula += r"-\beta\,\frac{\partial k}{\partial\log\pi}\Big]" if has_kl else r"\Big]"
     blanks = (Blank("g", r"\partial\mathcal L/\partial\log\pi", "slope of the loss in this log-probability", value, 1, _mistakes(scene, push, pull)),
-              Blank("push", rf"\partial({_c(scene)}\psi)/\partial\log\pi", "slope of the gain", push, 2, _of_push(scene, push)))  # fmt: skip
+              Blank("push", rf"\partial{_gain(scene)}/\partial\log\pi", "slope of the gain", push, 2, _of_push(scene, push)))  # fmt: skip
     sentence = (
         "Each log-probability is asked to move: the advantage says which way, ratio and weight how strongly, and a bound that bites "
         "says not at all. From there the chain rule goes on into the parameters."
@@ -134,6 +134,10 @@ def _c(scene: Scene) -> str:
     """The letter of the correction, where this recipe has one."""
     corrected = "logp_rollout" in scene.of.trace.rollout and scene.of.config.algorithm.correction.kind != "no_correction"
     return "c" if corrected or scene.of.config.algorithm.gate.kind != "all_tokens" else ""
+
+
+def _gain(scene: Scene) -> str:
+    return r"(c\psi)" if _c(scene) else r"\psi"
 
 
 def _slope_words(scene: Scene) -> tuple[str, str]:

@@ -29,6 +29,19 @@ def test_a_prediction_is_checked_and_stays(page, app_url):
     page.get_by_text("1 of 1").wait_for()
 
 
+def test_letters_and_arrows_typed_into_a_field_stay_there(page, app_url):
+    open_step(page, app_url, "recipe=grpo&env=gridworld&step=2&phase=advantage&row=5&token=2&mode=fill")
+    field = page.get_by_label("advantage of this row")
+    field.click()
+    page.keyboard.type("sqrt(4)/2+abs(3-5)")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowRight")
+    page.get_by_role("button", name="Check").click()
+    page.get_by_test_id("stAlert").first.wait_for()
+    assert field.input_value() == "sqrt(4)/2+abs(3-5)"
+    assert "row=5" in page.url and "phase=advantage" in page.url
+
+
 def test_a_click_in_the_map_selects_row_and_token_everywhere(page, app_url):
     open_step(page, app_url, "recipe=grpo&env=gridworld&step=2&phase=ratio&update=2&row=1&token=1&mode=watch")
     chart = page.locator(".surrogate-figure").nth(1)
