@@ -334,7 +334,8 @@ def _tilted() -> dict[str, float]:
         weights = np.exp(np.array([0, 0, 1]) / beta)
         return float(weights[2] / weights.sum())
 
-    return {"0.79": share(0.5), "0.58": share(1), "0.36": share(10)}
+    two = exp(0.1) / (exp(0.1) + 1)
+    return {"0.79": share(0.5), "0.58": share(1), "0.36": share(10), "0.52": two}
 
 
 @fact("adaptive-step")
@@ -362,7 +363,7 @@ def _peak() -> dict[str, float]:
 
 @fact("deterrence")
 def _deterrence() -> dict[str, float]:
-    return {"0.75": 1 - 0.25}
+    return {"0.75": 1 - 0.25, "7.5": (1 - 0.25) / 0.1}
 
 
 # ---------------------------------------------------------------- distributed
@@ -429,7 +430,7 @@ def _tail() -> dict[str, float]:
 
 @fact("sync-bytes")
 def _sync() -> dict[str, float]:
-    return {"144 GB": 2 * 72.0, "14 GB": 2 * 7.0}
+    return {"144 GB": 2 * 72.0, "14 GB": 2 * 7.0, "72 s": 144 / 2, "2.4 s": 144 / 60}
 
 
 @fact("flops-a-token")
