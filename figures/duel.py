@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rlcore.explore.duel import Duel, Stance
 
 ROW_PIXELS, BELOW = 15, 96
+HATCHES = ("", "/", ".", "x", "\\", "-")  # before, and up to five contenders
 
 
 @dataclass(frozen=True)
@@ -143,9 +144,9 @@ def cosines(found: Duel, looks: Sequence[Look]) -> Plate:
         hover = "%{y} and %{x}: cosine %{z:.4f}"
         d.heat(z, x=columns, y=labels, title="cosine", low=-1, high=1, scale=scale, text=text, hover=hover)
         d.traces[-1]["showscale"] = False
-        d.x("")
-        d.y("")
-        return d.figure(height=70 + 46 * len(labels), margin={"l": 100, "r": 12, "t": 10, "b": 56})
+        d.x("gradient of")
+        d.y("gradient of")
+        return d.figure(height=max(300, 70 + 46 * len(labels)), margin={"l": 100, "r": 12, "t": 10, "b": 56})
 
     pairs = [(a, b) for a in range(len(labels)) for b in range(a + 1, len(labels))]
     told = "; ".join(f"{labels[a]} and {labels[b]} {text[a][b]}" for a, b in pairs)
@@ -159,11 +160,11 @@ def moved(policies: Mapping[str, np.ndarray], actions: Sequence[str], looks: Map
 
     def draw(mode: Mode) -> go.Figure:
         d = Drawing(mode)
-        for name, p in policies.items():
+        for (name, p), hatch in zip(policies.items(), HATCHES, strict=False):
             drawn = looks.get(name)
             label = drawn.label if drawn else "before"
             d.bars(
-                list(actions), p, label, look=drawn, color=d.color.mark, hatch="" if drawn is None else _hatch(drawn),
+                list(actions), p, label, look=drawn, color=d.color.mark, hatch=hatch,
                 hover=f"{label}: %{{y:.4f}} for %{{x}}",
             )  # fmt: skip
         d.x(f"action in {place}")
@@ -178,10 +179,6 @@ def moved(policies: Mapping[str, np.ndarray], actions: Sequence[str], looks: Map
     table: dict[str, list[object]] = {"action": list(actions)}
     table |= {looks[n].label if n in looks else n: [float(x) for x in p] for n, p in policies.items()}
     return Plate("duel-policy", f"The policy in {place}", draw, f"Largest probability in {place}: {told}.", table)
-
-
-def _hatch(drawn: Look) -> str:
-    return {"solid": "", "dash": "/", "dot": ".", "dashdot": "x", "longdash": "\\"}[drawn.dash]
 
 
 def replies(found: Duel, looks: Sequence[Look]) -> Plate:

@@ -14,12 +14,27 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from figures import advantages, kl, paper, ratios, reuse, surrogate
+from figures import advantages, duel, evidence, kl, paper, ratios, reuse, surrogate
 from figures.drawing import Drawing, clustered, dark_of, spec, thinned
 from figures.plate import Plate, csv_text
 from figures.theme import MEANING, Mode, look
-from rlcore.explore import credit, curves, difficulty, estimators, exact, groups, lengths, penalty, recorded, tokens
+from rlcore.evidence import load
+from rlcore.explore import (
+    credit,
+    curves,
+    difficulty,
+    estimators,
+    exact,
+    groups,
+    lengths,
+    penalty,
+    recorded,
+    tokens,
+    whatif,
+)
+from rlcore.explore import duel as duels
 from rlcore.explore import reuse as reuses
+from rlcore.presets import preset
 from rlcore.surrogates import Cispo, DualClip, PpoClip, Sapo, ScoreFunction, Unclipped
 
 PAGE: dict[Mode, str] = {"light": "#FDFDFB", "dark": "#15181C"}
@@ -71,12 +86,33 @@ def plates() -> dict[str, Plate]:
         "growth": ratios.growth(lengths.growth(setting), each=0.01),
         "bands": ratios.bands(lengths.spread(lengths.Length(length=50), tokens.Bands()), tokens.Bands(), length=50),
         "weights": ratios.weights(lengths.weighed(setting, advantages=(1.0, -1.0)), (10, 100)),
+        **duel_plates(),
+        "seeds": evidence.seeds(load("credit")),
+    }
+
+
+def duel_plates() -> dict[str, Plate]:
+    """A duel on a moved batch."""
+    run = preset("grpo", "gridworld")
+    frozen = duels.frozen_at(run, steps=8, updates=3)
+    keys = ("ppo", "grpo", "gspo")
+    found = duels.duel(frozen, whatif.contenders(keys, run, numbers="here"))
+    looks, rows = [look(key) for key in keys], np.arange(4)
+    words = [["x"] * int(found.rollout["mask"][row].sum()) for row in rows]
+    state = int(found.rollout["obs"][0, 0])
+    return {
+        "duel_tokens": duel.tokens(found, looks, words, quantity="gradient", rows=rows),
+        "duel_weights": duel.tokens(found, looks, words, quantity="weight", rows=rows),
+        "cosines": duel.cosines(found, looks),
+        "moved": duel.moved(duels.probabilities(frozen, found, state), "abcd", dict(zip(keys, looks, strict=True)), place="s"),
+        "replies": duel.replies(found, looks),
     }
 
 
 NAMES = (
     "objective", "plane", "fan", "compare", "penalty", "values", "gradients", "group", "conventions", "dead", "loudness",
     "expected", "scatter", "credit", "response", "growth", "bands", "weights",
+    "duel_tokens", "duel_weights", "cosines", "moved", "replies", "seeds",
 )  # fmt: skip
 each_plate = pytest.mark.parametrize("name", NAMES)
 each_mode = pytest.mark.parametrize("mode", MODES)

@@ -77,7 +77,7 @@ def _summary(fought: Fought) -> None:
     columns["silent tokens"] = [f"{silenced(s)} of {n}" for s, n in zip(found.stances, valid, strict=True)]
     columns["of them by a bound"] = [f"{s.clip_fraction:.1%}" for s in found.stances]
     columns["outside the band"] = [f"{s.outside.sum() / max(n, 1):.1%}" for s, n in zip(found.stances, valid, strict=True)]
-    columns["loss"] = [f"{s.loss:+.6f}" for s in found.stances]
+    columns["loss"] = [f"{round(s.loss, 6) + 0.0:+.6f}" for s in found.stances]  # never "-0"
     columns["size of the gradient"] = [f"{s.grad_norm:.4g}" for s in found.stances]
     if found.truth is not None:
         columns["cosine with the exact gradient"] = [f"{x:.3f}" if np.isfinite(x) else "–" for x in found.truth]

@@ -3,7 +3,7 @@
 from benchmarks.evidence import TEN, command, mean_reward, measured
 from rlcore.evidence import Comparison, Evidence, Setup, measured_with
 
-STEPS = 24
+STEPS = 16
 REUSED = {"epochs": 4, "lr": 3e-4}
 
 

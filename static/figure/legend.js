@@ -56,7 +56,7 @@ function swatch(trace) {
   const svg = (inside) => `<svg width="24" height="12" viewBox="-12 -6 24 12" aria-hidden="true">${inside}</svg>`;
   if (trace.type === "bar") {
     const hatch = trace.marker?.pattern?.shape;
-    const strokes = { ".": "M-5,-1h.1M0,-1h.1M5,-1h.1M-3,3h.1M3,3h.1", x: "M-8,4L0,-4M0,4L8,-4M-8,-4L0,4M0,-4L8,4" };
+    const strokes = { ".": "M-5,-1h.1M0,-1h.1M5,-1h.1M-3,3h.1M3,3h.1", x: "M-8,4L0,-4M0,4L8,-4M-8,-4L0,4M0,-4L8,4", "\\": "M-9,-5L-3,5M-3,-5L3,5M3,-5L9,5", "-": "M-9,-2.5H9M-9,2.5H9" };
     const path = strokes[hatch] ?? "M-9,5L-3,-5M-3,5L3,-5M3,5L9,-5";
     const lines = hatch ? `<path d="${path}" fill="none" stroke="${paint}" stroke-width="1.8" stroke-linecap="round"/>` : "";
     return svg(`<rect x="-9" y="-5" width="18" height="10" fill="${hatch ? "none" : paint}" stroke="${paint}"/>${lines}`);

@@ -9,7 +9,7 @@ PAGES = (
     "surrogate", "surrogate?show=gradient", "surrogate?show=epochs", "surrogate?show=kl", "surrogate?show=bench",
     "advantages", "advantages?show=conventions", "advantages?show=dead", "advantages?show=difficulty",
     "advantages?show=exact", "advantages?show=gae", "ratios", "ratios?show=sequence", "ratios?show=band",
-    "ratios?show=weights", "misconceptions?card=7",
+    "ratios?show=weights", "misconceptions?card=7", "duel?story=lengths", "duel?show=gradients", "duel?show=update",
 )  # fmt: skip
 CHART = "document.querySelector('.surrogate-figure .js-plotly-plot')"
 
@@ -146,3 +146,41 @@ def test_a_change_of_theme_redraws_the_figure_in_its_colors(new_context, app_url
     assert page.evaluate(ink) == "#22262B"
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(f"() => {CHART}.layout.font.color === '#E4E7EB'")
+
+
+def test_a_reward_is_dragged_and_moved_with_the_keyboard(page, app_url):
+    open_page(page, app_url, "advantages")
+    bars = page.locator(".sb-bar")
+    box = bars.nth(1).bounding_box()
+    x, low = box["x"] + box["width"] / 2, box["y"] + box["height"] - 2
+    page.mouse.move(x, low)
+    page.mouse.down()
+    page.mouse.move(x, box["y"] + 2, steps=5)
+    page.mouse.up()
+    page.wait_for_function("() => Number(document.querySelectorAll('.sb-bar')[1].getAttribute('aria-valuenow')) > 0.9")
+    page.wait_for_url(re.compile(r"rewards=1%2C(\+|%20)1"))
+    before = float(bars.nth(0).get_attribute("aria-valuenow"))
+    bars.nth(0).focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function(f"() => Number(document.querySelector('.sb-bar').getAttribute('aria-valuenow')) < {before}")
+    page.wait_for_url(re.compile(r"rewards=0\.9"))
+
+
+def test_a_slider_speaks_while_it_is_dragged(page, app_url):
+    open_page(page, app_url, "surrogate")
+    box, before = slider(page, "eps_high").bounding_box(), drawn(page)
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.8 * box["width"], y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.5 * box["width"], y, steps=6)
+    page.wait_for_function(f"(n) => Number({CHART}.closest('.surrogate-figure').dataset.drawn) > n", arg=before)
+    page.mouse.up()
+
+
+def test_a_story_sets_the_duel_and_a_link_to_another_one_replaces_it(page, app_url):
+    open_page(page, app_url, "duel?story=zero")
+    page.get_by_text("The loss is zero but the gradient isn't.").wait_for()
+    page.get_by_role("button", name="Dead groups").or_(page.get_by_role("checkbox", name="Dead groups")).first.click()
+    page.get_by_text("A group in which all answers are right teaches GRPO nothing.").wait_for()
+    page.wait_for_url(re.compile("story=dead"))
+    page.wait_for_url(re.compile("group_size=4|change=group"))

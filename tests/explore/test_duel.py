@@ -6,8 +6,12 @@ import torch
 
 from rlcore.algorithms import CATALOG, by_key
 from rlcore.engine import init, step
-from rlcore.explore.duel import Duel, duel, fewer, freeze_batch, silenced
+from rlcore.envs import tables
+from rlcore.envs.truth import expected_return
+from rlcore.explore.duel import Duel, action_logp, duel, fewer, freeze_batch, silenced
 from rlcore.explore.recorded import state_at
+from rlcore.explore.whatif import WhatIf, changed, untouched
+from rlcore.kl import KlInLoss
 from rlcore.presets import preset
 
 ALL = {recipe.key: recipe.algorithm for recipe in CATALOG}
@@ -71,3 +75,54 @@ def test_a_smaller_group_keeps_the_first_rows_of_each() -> None:
     frozen = fewer(freeze_batch(init(config), config, updates=0), 4)
     assert frozen.rollout.group.tolist() == [g for g in range(4) for _ in range(4)]
     assert duel(frozen, {"grpo": by_key("grpo").algorithm}).stances[0].mask.shape[0] == 16
+
+
+def test_the_exact_gradient_on_a_bandit_is_the_closed_form() -> None:
+    """dJ/dlogits = pi * (mean reward - J), so any gradient's cosine with it can be had by hand."""
+    config = preset("grpo", "bandit")
+    frozen = freeze_batch(state_at(config, 3), config, updates=0)
+    algorithm = config.algorithm
+    found = duel(frozen, {"grpo": algorithm})
+    pi = action_logp(frozen, frozen.theta)[0].double().exp()
+    reward = torch.tensor(config.env.means).double()
+    value = (pi * reward).sum()
+    assert found.before == pytest.approx(float(value))
+    exact = (pi * (reward - value)).numpy()
+    engine = step(state_at(config, 3), config.with_settings({"epochs": 1}), trace=True)[1]
+    push = np.zeros(len(pi))
+    (update,) = engine.trace.updates
+    rows, actions = update.grad_logp[:, 0], engine.trace.rollout["action"][:, 0]
+    for g, a in zip(-rows, actions, strict=True):  # d logp(a) / d logits = onehot(a) - pi
+        push += g * (np.eye(len(pi))[a] - pi.numpy())
+    assert found.truth[0] == pytest.approx(push @ exact / np.linalg.norm(push) / np.linalg.norm(exact), abs=1e-4)
+
+
+def test_what_an_update_gains_is_the_exact_return_of_where_it_leads() -> None:
+    config = preset("grpo", "gridworld", 1)
+    frozen = freeze_batch(state_at(config, 4), config, updates=0)
+    found = duel(frozen, {"grpo": ALL["grpo"]})
+    after = action_logp(frozen, found.stances[0].after.theta).double()
+    assert found.before + found.gained[0] == pytest.approx(float(expected_return(tables(config.env), after)), abs=1e-6)
+    assert np.all(found.stances[0].change[~found.rollout["mask"]] == 0) and np.any(found.stances[0].change != 0)
+
+
+@pytest.mark.parametrize(
+    ("what", "lacking"),
+    [
+        (WhatIf(eps_high=0.3), {"eps_high": ("sapo",)}),
+        (WhatIf(scale="none"), {"scale": ("ppo",)}),
+        (WhatIf(kl_beta=0.5), {}),
+        (WhatIf(aggregate="sequence_sum"), {}),
+    ],
+)
+def test_a_change_goes_into_whoever_has_the_setting_and_the_others_are_told(what: WhatIf, lacking: dict) -> None:
+    algorithms = {key: ALL[key] for key in ("ppo", "grpo", "sapo")}
+    assert untouched(algorithms, what) == lacking
+    untold = {key for key in algorithms if not any(key in keys for keys in lacking.values())}
+    assert {key for key, each in algorithms.items() if changed(each, what) != each} == untold
+
+
+def test_a_penalty_may_join_a_recipe_that_has_none() -> None:
+    assert isinstance(changed(ALL["gspo"], WhatIf(kl_beta=0.5)).kl, KlInLoss)
+    assert changed(ALL["gspo"], WhatIf(kl_beta=0.0)) == ALL["gspo"]
+    assert changed(ALL["ppo_rlhf"], WhatIf(kl_beta=0.5)).kl.kl_beta == 0.5
