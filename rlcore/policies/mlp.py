@@ -150,22 +150,25 @@ class Networks:
 
     def run(self, obs: Tensor, into: Networks) -> Pass:
         """On every row of float vectors [..., D], or, for int64 states, on every one-hot state once."""
-        x = None if obs.dtype == torch.int64 else obs.reshape(-1, obs.shape[-1])
-        fed: list[Tensor | None] = [x if x is None else x.expand(len(self.last), *x.shape)]
+        first = None if obs.dtype == torch.int64 else obs.reshape(-1, obs.shape[-1]).expand(len(self.last), -1, -1)
+        fed: list[Tensor] = []
         for weight, bias in self.hidden:
-            out = weight + bias if fed[-1] is None else torch.baddbmm(bias, fed[-1], weight)
-            fed.append(out.tanh_())
-        top = fed[-1]
+            below = fed[-1] if fed else first
+            fed.append((weight + bias if below is None else torch.baddbmm(bias, below, weight)).tanh_())
+        top = fed[-1] if fed else first
         outs = [w + b if top is None else torch.addmm(b, top[i], w) for i, (w, b) in enumerate(self.last)]
-        return Pass(self, fed, outs, into)
+        return Pass(self, first, fed, outs, into)
 
 
 @dataclass(frozen=True)
 class Pass:
-    """Networks that have been run: `fed`, what each layer was given (None: the identity), and `outs` [N, K] of each."""
+    """Networks that have been run. `first` [n, N, D] went in (None: every one-hot state, the identity), `fed` [n, N, width]
+    came out of each hidden layer, `outs` [N, K] out of each network.
+    """
 
     networks: Networks
-    fed: list[Tensor | None]
+    first: Tensor | None
+    fed: list[Tensor]
     outs: list[Tensor]
     into: Networks
 
@@ -178,20 +181,22 @@ class Pass:
         return self.outs[1].squeeze(-1) if len(self.outs) > 1 else None
 
     def back(self, logits: Tensor, value: Tensor | None) -> None:
-        """The chain rule, layer by layer from the last: tanh' = 1 - tanh^2."""
-        slopes = [logits] if len(self.outs) == 1 else [logits, torch.zeros_like(self.outs[1]) if value is None else value.unsqueeze(-1)]
-        top = self.fed[-1]
+        """The chain rule, layer by layer from the last: tanh' = 1 - tanh^2, and a layer's weights see what it was fed."""
+        slopes = [logits]
+        if len(self.outs) > 1:
+            slopes.append(torch.zeros_like(self.outs[1]) if value is None else value.unsqueeze(-1))
+        top = self.fed[-1] if self.fed else self.first
         for i, (slope, (weight, bias)) in enumerate(zip(slopes, self.into.last, strict=True)):
             torch.sum(slope, 0, out=bias)
             weight.copy_(slope) if top is None else torch.mm(top[i].t(), slope, out=weight)
-        if top is None:
+        if not self.fed:
             return
         slope = torch.stack([s.mm(w.t()) for s, (w, _) in zip(slopes, self.networks.last, strict=True)])
-        for layer in range(len(self.fed) - 2, -1, -1):
-            above, below = self.fed[layer + 1], self.fed[layer]
-            slope = torch.addcmul(slope, slope, above.square(), value=-1)
+        for layer in range(len(self.fed) - 1, -1, -1):
+            slope = torch.addcmul(slope, slope, self.fed[layer].square(), value=-1)
             weight, bias = self.into.hidden[layer]
             torch.sum(slope, 1, keepdim=True, out=bias)
+            below = self.fed[layer - 1] if layer else self.first
             weight.copy_(slope) if below is None else torch.bmm(below.mT, slope, out=weight)
             if layer:
                 slope = slope.bmm(self.networks.hidden[layer][0].mT)
