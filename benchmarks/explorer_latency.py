@@ -17,7 +17,7 @@ import numpy as np
 import typer
 from playwright.sync_api import Page, sync_playwright
 
-from benchmarks.live_latency import _served
+from benchmarks.live_latency import served
 
 SLIDERS = (
     ("surrogate", "eps_high"), ("surrogate?show=gradient", "eps_high"), ("surrogate?show=epochs", "lr"),
@@ -38,7 +38,7 @@ def main(
     """Print p50 and p95 in milliseconds, a line for each page and slider, and the load before and after."""
     print(f"load average {os.getloadavg()[0]:.2f}", flush=True)
     worst = 0.0
-    with _served(url) as address, sync_playwright() as playwright:
+    with served(url) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium") or shutil.which("google-chrome"), args=["--no-sandbox"]
         )

@@ -34,7 +34,7 @@ def main(
     seconds: Annotated[float, typer.Option(help="length of each measurement")] = 10.0,
 ) -> None:
     """Print one JSON object with everything measured."""
-    with _served(url) as address, sync_playwright() as playwright:
+    with served(url) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium") or shutil.which("google-chrome"), args=["--no-sandbox"]
         )
@@ -65,9 +65,9 @@ def _measured(browser: Browser, address: str, seconds: float) -> dict[str, Any]:
     page = browser.new_context(viewport={"width": 1280, "height": 1000}).new_page()
     page.goto(address)
     page.wait_for_function(f"window.__live?.panels.lab?.runs[0] && {STORE}.step > 3 && {STORE}.scene")
-    calm = _rates(page, seconds, lambda: page.wait_for_timeout(seconds * 1000))
+    calm = rates(page, seconds, lambda: page.wait_for_timeout(seconds * 1000))
     page.evaluate("window.__live.latencies.length = 0; window.__live.inputs = 0")
-    busy = _rates(page, seconds, lambda: _drag(page, seconds))
+    busy = rates(page, seconds, lambda: _drag(page, seconds))
     page.wait_for_function("window.__live.panels.lab.inputs.length === 0")
     latencies = np.array(page.evaluate("window.__live.latencies"))
     page.context.close()
@@ -79,12 +79,12 @@ def _refreshes(browser: Browser, address: str, seconds: float) -> dict[str, floa
     page = browser.new_context(viewport={"width": 1280, "height": 1000}).new_page()
     page.goto(address)
     page.wait_for_function("window.__live?.panels.home?.runs.every((r) => r.store.step > 0)")
-    rates = _rates(page, seconds, lambda: page.wait_for_timeout(seconds * 1000))
+    found = rates(page, seconds, lambda: page.wait_for_timeout(seconds * 1000))
     page.context.close()
-    return rates
+    return found
 
 
-def _rates(page: Page, seconds: float, during: Any) -> dict[str, float]:
+def rates(page: Page, seconds: float, during: Any) -> dict[str, float]:
     """Frames and repaints a second, script milliseconds a repaint, and the renderer's main-thread share and heap."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
@@ -126,7 +126,7 @@ def _drag(page: Page, seconds: float) -> None:
 
 
 @contextmanager
-def _served(url: str) -> Iterator[str]:
+def served(url: str) -> Iterator[str]:
     if url:
         yield url.rstrip("/")
         return
