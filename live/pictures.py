@@ -25,6 +25,7 @@ from rlcore.words.env import Words
 
 MAX_SAMPLES = 400
 BINS = 31
+NARROWEST = 0.005  # half of a histogram's range: when all is 1, an axis that reads 1, 1, 1 tells nothing
 SIMPLEX = 3  # arms that fit on a triangle
 MOST_CONTEXTS = 4  # of a contextual bandit, on one triangle
 FREE, OUTSIDE, DEAD_LOW, DEAD_HIGH, DEAD_DUAL = range(5)
@@ -115,7 +116,7 @@ def spread(ratio: np.ndarray, advantages: np.ndarray, fate: np.ndarray) -> dict[
 def _histogram(values: np.ndarray, centre: float, dead: np.ndarray) -> dict[str, Any]:
     kept = np.isfinite(values)
     values, dead = values[kept].astype(np.float64), dead[kept]
-    reach = max(float(np.abs(values - centre).max()) if len(values) else 0.0, 1e-6)
+    reach = max(float(np.abs(values - centre).max()) if len(values) else 0.0, NARROWEST)
     edges = np.linspace(centre - reach, centre + reach, BINS + 1)
     free, gone = (np.histogram(values[part], edges)[0].tolist() for part in (~dead, dead))
     return {"low": round(float(edges[0]), 6), "high": round(float(edges[-1]), 6), "free": free, "dead": gone}

@@ -19,7 +19,7 @@ HINT = "Each is a claim about training, a prediction to make, and a check read o
 
 def gallery() -> None:
     """All stories, folded; choosing one starts its run and puts it into the address."""
-    fold = st.expander("Stories: predict, run, be checked", icon="📖", key="lab_gallery", on_change="rerun")
+    fold = st.expander("Stories: predict, run, be checked", icon=":material/menu_book:", key="lab_gallery", on_change="rerun")
     if not fold.open:
         return
     from rlcore.stories import STORIES

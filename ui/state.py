@@ -29,6 +29,7 @@ WORLDS = {
 MAX_SEED = 2**32 - 1
 OWN = ("recipe", "env", "seed", "run", "then", "step", "hide", "lock", "story", "arm")
 MAX_STEP = 20_000
+RATE = 20.0
 MAX_CHANGES = 300
 MAX_SETTINGS = 40  # of one address
 MAX_THEN = 6000  # characters: what browsers and chat windows carry without harm
@@ -111,7 +112,7 @@ def lab_run() -> tuple[LiveRun, tuple[str, ...]]:
     request = st.session_state["lab_request"] if asked is None else asked.request
     found = lease.take_over(asked.run) if asked is not None and asked.run else None
     same = found is not None and _which(found.request) == _which(request)
-    run = found if found is not None and same else shared().create(request)
+    run = found if found is not None and same else shared().create(request, rate=_rate(request))
     if found is run and asked is not None and asked.request.stop is not None:
         _look_at(run, asked.request.stop)
     st.session_state["lab_refused"] = () if asked is None else asked.refused
@@ -124,6 +125,15 @@ def _links_to_a_story() -> bool:
     return "story" in st.query_params and "run" not in st.query_params
 
 
+def _rate(request: Request) -> float:
+    """Updates a second to begin with: a story says itself how fast it is best watched."""
+    if not request.story:
+        return RATE
+    from rlcore.stories import story
+
+    return story(request.story).rate
+
+
 def _which(request: Request) -> tuple[object, ...]:
     return request.recipe, request.env, request.seed, request.story, request.arm
 
@@ -132,7 +142,7 @@ def start_over(request: Request) -> None:
     """Replace this session's run by one of another request."""
     old = shared().get(st.session_state.get("lab_run", ""))
     st.session_state["lab_refused"] = ()
-    _keep(shared().create(request))
+    _keep(shared().create(request, rate=_rate(request)))
     if old is not None:
         lease.drop(old)
 

@@ -95,6 +95,7 @@ export class Editor {
       this.height.value = this.rows.length;
       this.width.value = this.rows[0].length;
       root.focus({ preventScroll: true });
+      this.tell();
     } else {
       root.removeAttribute("tabindex");
       root.setAttribute("role", "img");

@@ -35,7 +35,7 @@ export function simplex({ g, width, height }, world) {
   const distances = contexts.map((probs, c) => far(probs, world.best[c]));
   const list = (p) => p.map(short).join(", ");
   return {
-    caption: `${contexts.length > 1 ? "● ■ ▲ ◆ policy by context" : "● policy now"}, line: its path, ○ reference, ★ optimum: ${beta}. A corner is certainty.`,
+    caption: `${contexts.length > 1 ? "● ■ ▲ ◆ policy by context" : "● policy now"}, line: its path, ○ reference, ★ optimum for the plain reward: ${beta}. A corner is certainty.`,
     sentence: contexts.length > 1
       ? `Policy simplex of ${contexts.length} contexts with three arms; total variation to the optimum: ${list(distances)}.`
       : `Policy simplex: probabilities ${list(world.probs)}; the reference ${list(world.ref[0])}; the optimum ${list(world.best[0])}, ${short(distances[0])} away in total variation.`,

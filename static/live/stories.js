@@ -76,8 +76,9 @@ export class GoingOn {
     const changed = story.turned.length ? ` You changed ${story.turned.join(", ").replaceAll("_", " ")}: this is no longer the story's run.` : "";
     if (!story.outcome) return say(this.ending, `The story is checked at step ${story.at}.${changed}`);
     const { outcomes, predicted, because } = told;
-    const guess = predicted ? (predicted === story.outcome ? `You predicted it. ` : `You predicted: ${outcomes[predicted]}. `) : "";
+    mark(this.ending, "data-outcome", predicted ? story.outcome : "");
+    if (!predicted) return say(this.ending, `Step ${story.at} is made. Choose your prediction in the story's card above to see what the run came to.${changed}`);
+    const guess = predicted === story.outcome ? "As you predicted. " : `You predicted: ${outcomes[predicted]}. `;
     say(this.ending, `Checked at step ${story.at}: ${outcomes[story.outcome]}. ${guess}Measured: ${story.evidence}. ${because}${changed}`);
-    mark(this.ending, "data-outcome", story.outcome);
   }
 }

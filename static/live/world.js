@@ -16,7 +16,7 @@ export class World {
     this.run = run;
     this.sheet = new Sheet("", () => panel.soon("scene"));
     this.caption = el("p", { class: "lv-caption" });
-    this.title = el("h2", {}, panel.runs.length > 1 ? panel.theme.look(run.recipe).label : "The world under the policy");
+    this.title = el("h2", {}, panel.runs.length > 1 ? panel.theme.look(run.recipe).label : "The world");
     this.note = el("span", { class: "lv-values" });
     const alone = panel.runs.length === 1 && panel.options.layout === "lab";
     this.editor = alone ? new Editor(panel, run, this.sheet) : null;
