@@ -40,10 +40,13 @@ class Chart {
     this.root = document.createElement("div");
     this.plot = document.createElement("div");
     this.keys = document.createElement("div");
+    this.words = document.createElement("p");
     this.root.className = "surrogate-figure";
     this.plot.setAttribute("role", "figure"); // not "img": it holds buttons
     this.plot.style.contain = "layout paint"; // measuring text inside lays out nothing outside
-    this.root.append(this.plot, this.keys);
+    this.words.style.cssText =
+      "margin:0.6rem 0 0;font-size:0.875rem;line-height:1.5;color:color-mix(in srgb, currentColor 72%, transparent)";
+    this.root.append(this.plot, this.keys, this.words);
     this.hidden = new Set(); // legend groups that were switched off
     this.wanted = null; // the newest data not drawn yet
     this.shown = ""; // the spec on the screen
@@ -54,6 +57,7 @@ class Chart {
   show(data) {
     this.plot.style.height = `${data.height}px`;
     this.plot.setAttribute("aria-label", data.alt);
+    this.words.textContent = data.caption ? data.alt : "";
     this.wanted = data;
     if (!this.drawing) this.draw();
   }

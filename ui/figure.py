@@ -58,12 +58,10 @@ def show(plate: Plate, *, key: str, caption: bool = True, on_pick: Callable[[int
         key=f"{key}_chart",
         data={
             "key": key, "name": plate.name, "alt": plate.alt, "height": drawn.layout.height, "spec": spec(drawn),
-            "pick": on_pick is not None,
+            "pick": on_pick is not None, "caption": caption,
         },
         on_picked_change=lambda: on_pick(st.session_state[f"{key}_chart"]["picked"]) if on_pick else None,
     )
-    if caption:
-        st.caption(plate.alt)
     more = st.popover(
         "Numbers and export", type="tertiary", icon=":material/download:", key=f"{key}_more", on_change="rerun"
     )

@@ -1,5 +1,6 @@
 """Open a page of the app in a test, as a link with settings would."""
 
+import json
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
@@ -18,6 +19,8 @@ def opened(page: str, **settings: object) -> AppTest:
 
 
 def words(app: AppTest) -> str:
-    """Everything the page says in Markdown, captions, metrics and formulas."""
+    """Everything the page says in Markdown, captions, metrics, formulas, and the sentences of its figures."""
     said = [*app.markdown, *app.caption, *app.latex, *app.error]
-    return "\n".join([*(each.value for each in said), *(f"{m.label}: {m.value}" for m in app.metric)])
+    figures = [json.loads(each.proto.json or "{}") for each in app.get("bidi_component")]
+    told = [each["alt"] for each in figures if isinstance(each, dict) and each.get("caption")]
+    return "\n".join([*(each.value for each in said), *told, *(f"{m.label}: {m.value}" for m in app.metric)])
