@@ -23,6 +23,7 @@ def answer_one(page):
     """Reveal, tick the first point, score: three keys."""
     page.keyboard.press("Enter")
     page.get_by_text("Must have").wait_for()
+    page.get_by_role("checkbox").first.wait_for()
     page.locator("[data-keys^='1 2']").wait_for(state="attached")
     page.keyboard.press("1")
     expect(page.get_by_role("checkbox").first).to_be_checked()
