@@ -19,7 +19,7 @@ from rlcore.algorithm import policy_loss
 from rlcore.config import RunConfig
 from rlcore.presets import preset
 from rlcore.rollout import Rollout
-from rlcore.seeds.batched import Batched, _collected, _evaluated
+from rlcore.seeds.batched import Batched, collected, evaluated
 from rlcore.seeds.playing import ManyDice
 
 REPEATS = 5
@@ -75,7 +75,7 @@ def _ways(n: int = 64) -> str:
         config = preset(recipe, env)
         state = _warm(config, n)
         assert isinstance(state, Batched)
-        rollout = _collected(state, config, ManyDice(state.seeds, state.step))
+        rollout = collected(state, config, ManyDice(state.seeds, state.step))
         rollout = replace(rollout, dist_old=None, dist_ref=None)
         advantages = config.algorithm.advantage(rollout, rollout.reward)
         ways = (_axis, _vmap, _in_turn)
@@ -89,7 +89,7 @@ def _ways(n: int = 64) -> str:
 
 def _axis(config: RunConfig, state: Batched, rollout: Rollout, advantages: Advantages) -> Tensor:
     theta = state.theta.detach().requires_grad_()
-    now = _evaluated(config, state.layout, theta, rollout)
+    now = evaluated(config, state.layout, theta, rollout)
     loss = policy_loss(config.algorithm, now, rollout, advantages, float(config.algorithm.kl.kl_beta)).loss
     return torch.autograd.grad(loss.sum(), theta)[0]
 

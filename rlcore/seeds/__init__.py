@@ -13,7 +13,7 @@ from collections.abc import Generator, Sequence
 
 from rlcore.config import RunConfig
 from rlcore.engine import finished
-from rlcore.seeds import batched
+from rlcore.seeds import batched, stepping
 from rlcore.seeds import in_turn as one_by_one
 from rlcore.seeds.batched import why_in_turn
 from rlcore.seeds.record import SeedsRecord
@@ -38,7 +38,7 @@ def step(state: State, config: RunConfig) -> tuple[State, SeedsRecord]:
 def step_slices(state: State, config: RunConfig) -> Generator[object, None, tuple[State, SeedsRecord]]:
     """`step`, cut where a shared worker may look after somebody else."""
     if isinstance(state, batched.Batched):
-        return batched.step_slices(state, config)
+        return stepping.step_slices(state, config)
     return one_by_one.step_slices(state, config)
 
 

@@ -7,34 +7,26 @@ no row is padded (bandits) that leaves nothing, or the last bits.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from rlcore import masked
-from rlcore.advantages import Advantages, explained_variance, whitened
-from rlcore.aggregation import ConstantLength, TokenMean
-from rlcore.algorithm import TOKEN_MEAN, Algorithm, LossTerms, PolicyOutput, policy_loss, shaped_reward
+from rlcore.aggregation import TokenMean
+from rlcore.algorithm import Algorithm, PolicyOutput
 from rlcore.config import NoStop, RunConfig
-from rlcore.critic import NoCritic
-from rlcore.engine import init, one_thread
+from rlcore.engine import init
 from rlcore.envs import FiniteEnv, Plan, tables
-from rlcore.kl import FixedBeta, NoKl
-from rlcore.metrics import LOSSES, OF_AN_UPDATE, Seen, clip_metrics, drift_metrics, joined, rollout_metrics, seen
-from rlcore.optim import Moments
+from rlcore.kl import ExactKl, FixedBeta, NoKl, exact_kl
+from rlcore.metrics import Seen
 from rlcore.policies import Layout, Params, Tabular
 from rlcore.rollout import Rollout
 from rlcore.seeds.playing import ManyDice, play
-from rlcore.seeds.record import SeedsRecord
-from rlcore.seeds.tally import Tally, can_be_tallied, tally
+from rlcore.seeds.tally import can_be_tallied
 from rlcore.shaping import DropFlatGroups, KeepAll
-from rlcore.state import diverged
-from rlcore.updates import BLAME, SCALARS
 
 MOST_TOKENS = 8_000_000
 """Of one rollout of all seeds together; what a laptop's memory holds with everything made from them."""
@@ -95,37 +87,7 @@ def start(config: RunConfig, seeds: Sequence[int]) -> Batched:
     return Batched(0, tuple(seeds), theta, theta, states[0].layout, zeros, zeros, np.zeros(len(seeds), dtype=np.int64))
 
 
-def step_slices(state: Batched, config: RunConfig) -> Generator[object, None, tuple[Batched, SeedsRecord]]:
-    """`engine.step_slices` with a leading axis of seeds."""
-    slices, seconds = _slices(state, config), 0.0
-    while True:
-        began = time.perf_counter()
-        try:
-            with one_thread():
-                next(slices)
-        except StopIteration as end:
-            after, record = end.value
-            each = (seconds + time.perf_counter() - began) / state.n
-            return after, replace(record, seconds=np.where(np.isnan(record.samples), np.nan, each))
-        seconds += time.perf_counter() - began
-        yield None
-
-
-def _slices(state: Batched, config: RunConfig) -> Generator[object, None, tuple[Batched, SeedsRecord]]:
-    if config.algorithm.needs_critic and not any(name.startswith("critic.") for name in state.layout.names):
-        state = _with_critic(state, config)
-    dice = ManyDice(state.seeds, state.step)
-    rollout = _collected(state, config, dice)
-    step = Step(state, config, rollout)
-    yield None
-    for epoch in range(config.batch.epochs):
-        for piece, advantages in step.pieces(dice, epoch):
-            step.update(epoch, piece, advantages)
-            yield None
-    return step.finish()
-
-
-def _with_critic(state: Batched, config: RunConfig) -> Batched:
+def with_critic(state: Batched, config: RunConfig) -> Batched:
     """With every seed's fresh critic appended, as the engine does when a recipe with a critic is switched to."""
     def grown(x: Tensor, tail: Tensor) -> Tensor:
         return torch.cat([x, tail], -1)
@@ -148,25 +110,25 @@ def _world(config: RunConfig) -> FiniteEnv:
 # ---------------------------------------------------------------- from one axis of islands to [N, B, T] and back
 
 
-def _collected(state: Batched, config: RunConfig, dice: ManyDice) -> Rollout:
+def collected(state: Batched, config: RunConfig, dice: ManyDice) -> Rollout:
     """All seeds' rows, [N, B, T]; `obs` counts states through all seeds."""
     b, mdp, policy = config.batch, tables(_world(config)), config.policy
     assert isinstance(policy, Tabular)
     plan = Plan(b.prompts, b.group_size, None, config.algorithm.needs_critic)
     every = torch.arange(state.n * mdp.states)
     with torch.no_grad():
-        logp, logp_ref = (_logp(policy, _islands(state.layout, x), every) for x in (state.theta, state.theta_ref))
-        value = policy.value(_islands(state.layout, state.theta), every) if plan.critic else torch.zeros(len(every))
+        logp, logp_ref = (_logp(policy, islands(state.layout, x), every) for x in (state.theta, state.theta_ref))
+        value = policy.value(islands(state.layout, state.theta), every) if plan.critic else torch.zeros(len(every))
     played = play(mdp, logp.exp().view(state.n, mdp.states, -1).numpy(), plan, dice)
     taken = played.state * mdp.actions + played.action
-    tallied = can_be_tallied(config, taken)
+    whole = reads_dists(config.algorithm) and not can_be_tallied(config, taken)
     return Rollout(
         obs=played.state, action=played.action, mask=played.mask, reward=played.reward,
         logp_old=logp.take(taken), logp_ref=logp_ref.take(taken), terminal=played.terminal, truncated=played.truncated,
         value_old=value.take(played.state) if plan.critic else torch.zeros(()).expand(taken.shape),
         value_next=value.take(played.following) * ~played.terminal if plan.critic else torch.zeros(()).expand(taken.shape),
-        group=plan.groups(), dist_old=None if tallied else logp[played.state],
-        dist_ref=None if tallied else logp_ref[played.state],
+        group=plan.groups(), dist_old=logp[played.state] if whole else None,
+        dist_ref=logp_ref[played.state] if whole else None,
     )  # fmt: skip
 
 
@@ -175,240 +137,40 @@ def _logp(policy: Tabular, params: Params, every: Tensor) -> Tensor:
     return found.logp
 
 
-def _islands(layout: Layout, theta: Tensor) -> Params:
+def islands(layout: Layout, theta: Tensor) -> Params:
     """The tables of all seeds below each other: [N, S, A] -> [N * S, A]."""
     return {name: part.reshape(-1, *part.shape[2:]) for name, part in layout.parts(theta).items()}
 
 
-def _evaluated(config: RunConfig, layout: Layout, theta: Tensor, rollout: Rollout) -> PolicyOutput:
-    """The policies' view of all seeds' rows, [N, B, T], differentiable in theta [N, P]."""
-    n, rows = rollout.mask.shape[:2]
-    flat = replace(rollout, obs=rollout.obs.reshape(n * rows, -1), action=rollout.action.reshape(n * rows, -1))
-    found = config.policy.evaluate(_islands(layout, theta), flat, critic=config.algorithm.needs_critic)
-    split = [None if x is None else x.view(n, rows, *x.shape[1:]) for x in vars(found).values()]
-    return PolicyOutput(*split)  # type: ignore[arg-type]
+def evaluated(config: RunConfig, layout: Layout, theta: Tensor, rollout: Rollout) -> PolicyOutput:
+    """The policies' view of all seeds' rows, [N, B, T], differentiable in theta [N, P].
+
+    What a state has is worked out once a state and then looked up; whole distributions only where the loss reads them.
+    """
+    policy, params = config.policy, islands(layout, theta)
+    assert isinstance(policy, Tabular)
+    states, actions = params["actor.logits"].shape
+    table = policy.act(params, torch.arange(states))
+
+    def looked_up(x: Tensor, place: Tensor) -> Tensor:
+        return x.reshape(-1).index_select(0, place.reshape(-1)).view(place.shape)
+
+    logp = looked_up(table.logp, rollout.obs * actions + rollout.action)
+    critic = "critic.value" in params and config.algorithm.needs_critic
+    value = looked_up(params["critic.value"], rollout.obs) if critic else torch.zeros_like(logp)
+    dist = table.logp[rollout.obs] if reads_dists(config.algorithm) else None
+    return PolicyOutput(logp, looked_up(table.entropy(), rollout.obs), value, dist)
 
 
-# ---------------------------------------------------------------- one step
+def reads_dists(algorithm: Algorithm) -> bool:
+    return isinstance(getattr(algorithm.kl, "estimator", None), ExactKl)
 
 
-@dataclass(frozen=True)
-class OwnLength:
-    """`ConstantLength` with the padded length that each seed would have alone: [N, 1, 1]."""
-
-    rows: Tensor
-    length: Tensor
-
-    def __call__(self, mask: Tensor, like: Tensor) -> Tensor:
-        return mask.to(like.dtype) / (self.rows * self.length).to(like.dtype)
-
-
-class Step:
-    """The optimiser steps of one training step of all seeds: private and short-lived, hence allowed to change."""
-
-    def __init__(self, state: Batched, config: RunConfig, collected: Rollout) -> None:
-        self.start, self.config, self.collected = state, config, collected
-        self.theta, self.m, self.v, self.updates = state.theta, state.m, state.v, state.updates.copy()
-        self.lr = config.optim.lr * config.optim.schedule(state.step)
-        self.kl_beta = float(config.algorithm.kl.kl_beta)
-        self.algorithm = _lengths_fixed(config.algorithm, collected.mask)
-        self.bad: dict[int, str] = dict(state.diverged)
-        self.seen: list[list[Seen]] = []
-        self.scalars: list[Tensor] = []
-        self.tallies = can_be_tallied(config, collected.mask)
-        self._counted: tuple[Advantages, Tally] | None = None  # of the advantages they were counted with
-        self._refuse(masked.total(collected.reward, collected.mask), "reward")
-        self._refuse(masked.total(collected.logp_old, collected.mask), "logp_old")
-        self.rollout, self.advantages = self._prepared()
-        self._refuse(self.advantages.advantages.sum((-2, -1)), "advantages")
-        self.moving = self.rollout.mask.flatten(1).any(1)  # [N]; a seed whose rows were all dropped is left as it is
-        self.count = np.zeros(state.n)
-        self.whole: tuple[Rollout, Advantages] | None = None  # the batch as one piece, whitened where asked
-
-    def _prepared(self) -> tuple[Rollout, Advantages]:
-        """`updates.prepare` for all seeds; dropped rows stay, masked."""
-        algorithm, rollout = self.algorithm, self.collected
-        reward = shaped_reward(algorithm, rollout, self.kl_beta)
-        advantages = algorithm.advantage(rollout, reward)
-        if not isinstance(algorithm.select, KeepAll):
-            kept = torch.stack([algorithm.select(score, rollout.group) for score in rollout.score])
-            mask = rollout.mask & kept[..., None]
-            rollout, advantages = replace(rollout, mask=mask), advantages.each(lambda x: masked.fill(x, mask))
-        if algorithm.whiten.scope == "batch":
-            advantages = whitened(advantages, algorithm.whiten, rollout.mask)
-        return rollout, advantages
-
-    def pieces(self, dice: ManyDice, epoch: int) -> Iterator[tuple[Rollout, Advantages]]:
-        """The minibatches of an epoch: everything, or equal parts of each seed's own shuffle; whitened where asked."""
-        count = self.config.batch.minibatches
-        if count == 1:
-            self.whole = self.whole or self._whitened(self.rollout, self.advantages)
-            yield self.whole
-            return
-        rows = self.config.batch.rows
-        order = dice.orders(epoch, rows)
-        edges = [round(i * rows / count) for i in range(count + 1)]
-        for first, last in zip(edges, edges[1:], strict=False):
-            part = _picker(order[:, first:last])
-            yield self._whitened(_each(self.rollout, part), self.advantages.each(part))
-
-    def _whitened(self, rollout: Rollout, advantages: Advantages) -> tuple[Rollout, Advantages]:
-        whiten = self.algorithm.whiten
-        return rollout, whitened(advantages, whiten, rollout.mask) if whiten.scope == "minibatch" else advantages
-
-    def update(self, epoch: int, rollout: Rollout, advantages: Advantages) -> None:
-        """One optimiser step of every seed."""
-        theta = self.theta.detach().requires_grad_()
-        if self.tallies:
-            terms, facts = self._terms_of_kinds(theta, rollout, advantages)
-        else:
-            now = _evaluated(self.config, self.start.layout, theta, rollout)
-            terms = policy_loss(self.algorithm, now, rollout, advantages, self.kl_beta)
-            facts = seen(terms, now, rollout)
-        (grad,) = torch.autograd.grad(terms.loss.sum(), theta)
-        norm = torch.linalg.vector_norm(grad, dim=-1)
-        scale = (self.config.optim.max_grad_norm / (norm.double() + 1e-6)).to(grad.dtype)
-        self._optimise(torch.where((scale < 1)[:, None], grad * scale[:, None], grad))
-        self._note(epoch, terms, facts, norm)
-
-    def _terms_of_kinds(self, theta: Tensor, rollout: Rollout, advantages: Advantages) -> tuple[LossTerms, Seen]:
-        """The same sums over kinds of token (`tally`); only the critic's error is taken token by token."""
-        if self._counted is None or self._counted[0] is not advantages:
-            tight = self.config.batch.minibatches == 1
-            found = tally(self.algorithm, rollout, advantages, self.config.env.shape(), packed_tight=tight)
-            was, ref = (_evaluated(self.config, self.start.layout, x, found.rollout) for x in (self.start.theta, self.start.theta_ref))
-            known = replace(found.rollout, logp_old=was.logp, logp_ref=ref.logp, dist_old=was.dist, dist_ref=ref.dist)
-            self._counted = advantages, replace(found, rollout=known)
-        kinds = self._counted[1]
-        now = _evaluated(self.config, self.start.layout, theta, kinds.rollout)
-        terms = policy_loss(kinds.algorithm, now, kinds.rollout, kinds.advantages, self.kl_beta)
-        facts = replace(seen(terms, now, kinds.rollout), token_weight=kinds.token_weight)
-        if not isinstance(self.algorithm.critic, NoCritic):
-            value = _islands(self.start.layout, theta)["critic.value"][rollout.obs]
-            weight = TOKEN_MEAN(rollout.mask, value)
-            error = self.algorithm.critic(value * rollout.mask, rollout.value_old, advantages.returns, weight)
-            terms = replace(terms, loss=terms.loss + error, value_loss=error)
-        return terms, facts
-
-    def _optimise(self, grad: Tensor) -> None:
-        """Seeds with the same number of updates behind them go together; nearly always that is all of them."""
-        moving = self.moving.numpy()
-        for updates in np.unique(self.updates[moving]):
-            here = moving & (self.updates == updates)
-            every = bool(here.all())
-            which: Any = slice(None) if every else torch.from_numpy(here.nonzero()[0])
-            moments = Moments(self.m[which], self.v[which], int(updates))
-            theta, after = self.config.optim(self.theta[which], grad[which], moments, lr=self.lr)
-            if every:
-                self.theta, self.m, self.v = theta, after.m, after.v
-            else:
-                self.theta, self.m, self.v = (
-                    whole.index_copy(0, which, part)
-                    for whole, part in ((self.theta, theta), (self.m, after.m), (self.v, after.v))
-                )
-        self.updates[moving] += 1
-        self.count[moving] += 1
-
-    def _note(self, epoch: int, terms: LossTerms, facts: Seen, norm: Tensor) -> None:
-        if len(self.seen) <= epoch:
-            if self.seen:
-                self.seen[-1] = [replace(s, dist_new=None, dist_ref=None) for s in self.seen[-1]]
-            self.seen.append([])
-        self.seen[-1].append(facts)
-        self.scalars.append(torch.stack([*(getattr(terms, name).detach() for name in LOSSES), norm], -1).double())
-
-    # ------------------------------------------------------------ ending
-
-    def finish(self) -> tuple[Batched, SeedsRecord]:
-        """The state after the step, and every seed's metrics."""
-        found = {name: x.double().numpy() for name, x in self._metrics().items()}
-        for name in OF_AN_UPDATE:
-            found[name] = np.where(self.count > 0, found[name], np.nan)
-        if "kl_ref_exact" in found:
-            found["kl_ref_exact"] = np.where(self.count > 0, found["kl_ref_exact"], np.nan)
-        n = self.start.n
-        found |= {"lr": np.full(n, self.lr), "kl_beta": np.full(n, self.kl_beta), "updates": self.count}
-        gone = np.zeros(n, dtype=bool)
-        gone[list(self.bad)] = True
-        metrics = {name: np.where(gone, np.nan, x) for name, x in found.items()}
-        samples = np.where(gone, np.nan, self.collected.mask.sum((-2, -1)).numpy())
-        record = SeedsRecord(self.start.step, metrics, samples, np.zeros(n), self.bad)
-        return self._after(torch.from_numpy(gone)), record
-
-    def _after(self, gone: Tensor) -> Batched:
-        """Seeds that diverged keep the last parameters that were good."""
-        old, keep = self.start, gone[:, None]
-        theta, m, v = (
-            torch.where(keep, before, now)
-            for before, now in ((old.theta, self.theta), (old.m, self.m), (old.v, self.v))
-        )
-        sync = self.config.ref_sync
-        reference = theta if sync is not None and (old.step + 1) % sync == 0 else old.theta_ref
-        return Batched(old.step + 1, old.seeds, theta, reference, old.layout, m, v, self.updates, self.bad)
-
-    @torch.no_grad()
-    def _metrics(self) -> dict[str, Tensor]:
-        collected, score = self.collected, self.collected.score
-        found = rollout_metrics(collected, score)
-        found["episode_return"] = torch.from_numpy(score_at_end(collected).mean(-1))
-        advantages, mask = self.advantages, self.rollout.mask
-        found["advantage_std"] = masked.variance(advantages.advantages, mask, ddof=0).sqrt()
-        if self.algorithm.needs_critic:
-            found["explained_variance"] = explained_variance(self.rollout.value_old, advantages.returns, mask)
-        table = torch.stack(self.scalars)
-        self._refuse_updates(table)
-        found |= dict(zip(SCALARS, table.mean(0).unbind(-1), strict=True))
-        rule = self.algorithm.surrogate
-        found |= clip_metrics(rule, joined([s for epoch in self.seen for s in epoch]))
-        return found | drift_metrics(joined(self.seen[-1]))
-
-    def _refuse(self, numbers: Tensor, term: str) -> None:
-        """Note the seeds [N] whose number is not finite."""
-        for place in (~torch.isfinite(numbers)).nonzero()[:, 0].tolist():
-            self.bad.setdefault(place, str(diverged(self.start.step, term)))
-
-    def _refuse_updates(self, table: Tensor) -> None:
-        """table [updates, N, SCALARS]: the first term of the first update that is not finite, by seed."""
-        good = torch.isfinite(table)
-        fine = good.flatten(2).all(2).all(0) & torch.isfinite(self.theta).all(1)
-        for place in (~fine).nonzero()[:, 0].tolist():
-            bad = (~good[:, place]).any(1).nonzero()
-            terms = [t for name, t in BLAME.items() if len(bad) and not good[bad[0, 0], place, SCALARS.index(name)]]
-            if self.moving[place]:
-                self.bad.setdefault(place, str(diverged(self.start.step, terms[0] if terms else "parameters")))
-
-
-def score_at_end(rollout: Rollout) -> np.ndarray:
-    """Each episode's return, added up step by step as the engine does: [N, B]."""
-    total = torch.where(rollout.mask, rollout.reward, 0.0).cumsum(-1)
-    return np.ascontiguousarray(total[..., -1].numpy())
-
-
-def _lengths_fixed(algorithm: Algorithm, mask: Tensor) -> Algorithm:
-    """Aggregation by the padded length: each seed's own, not that of all seeds together."""
-
-    def own(slot: Any) -> Any:
-        if not isinstance(slot, ConstantLength) or slot.length is not None:
-            return slot
-        length = mask.any(-2).sum(-1)[:, None, None].to(torch.float32)
-        rows = torch.tensor(float(mask.shape[-2]) if slot.rows is None else slot.rows)
-        return OwnLength(rows, length)
-
-    changed = {name: own(getattr(algorithm, name)) for name in ("aggregate", "entropy_aggregate")}
-    if all(changed[name] is getattr(algorithm, name) for name in changed):
-        return algorithm
-    return algorithm.model_copy(update=changed)
-
-
-def _picker(rows: Tensor) -> Callable[[Tensor], Tensor]:
-    """Takes each seed's own rows [N, b] from [N, B, ...]."""
-    place = torch.arange(len(rows))[:, None]
-    return lambda x: x[place, rows]
-
-
-def _each(rollout: Rollout, part: Callable[[Tensor], Tensor]) -> Rollout:
-    tensors = {f.name: getattr(rollout, f.name) for f in fields(rollout) if f.name != "group"}
-    return replace(rollout, **{name: part(x) for name, x in tensors.items() if x is not None})
+def exact_kl_of(layout: Layout, theta: Tensor, theta_ref: Tensor, facts: Seen, obs: Tensor) -> Tensor:
+    """Exact KL to the reference over the tokens of a piece, by seed: [N]."""
+    now, ref = (torch.log_softmax(islands(layout, x)["actor.logits"], -1) for x in (theta.detach(), theta_ref))
+    of_state = exact_kl(now, ref)
+    return masked.weighted(masked.fill(of_state[obs], facts.mask), facts.token_weight)
 
 
 def affordable(config: RunConfig, seeds: int) -> bool:
