@@ -27,6 +27,11 @@ DOORS = (
     ("My run looks odd", "From what your curves show to what usually causes it.", "pages/doctor.py", "Find the cause"),
 )
 
+STORIES = {  # of the lab's, by name: these need no knowledge of the field
+    "clip-prevents-collapse": "The clip, and 32 passes over every batch", "dead-groups": "Dead groups: nobody found the goal",
+    "thinks-longer": "Nobody rewards length",
+}  # fmt: skip
+
 
 def three_runs() -> list[LiveRun]:
     """PPO, GRPO and GSPO on the same grid from the same seed; this session's own."""
@@ -58,3 +63,7 @@ for column, (title, words, page, label) in zip(st.columns(len(doors)), doors, st
         st.subheader(title)
         st.write(words)
         st.page_link(page, label=label, icon="➡️")
+st.markdown("Or predict first, and let a run be the judge:")
+with st.container(horizontal=True, gap="small"):
+    for name, label in STORIES.items():
+        st.page_link("pages/lab.py", label=label, icon=":material/menu_book:", query_params={"story": name})
