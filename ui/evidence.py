@@ -9,7 +9,7 @@ from collections import Counter
 
 import streamlit as st
 
-from rlcore.evidence import judge, names
+from rlcore.evidence import names
 from ui.comparison import BADGES, in_full, stored
 
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -19,6 +19,12 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "learning": ("words_time", "words_keep", "words_sharpen", "words_greedy"),
     "failures": ("words_lr", "words_passes", "words_beta", "words_dead", "words_length", "words_clip_higher"),
 }
+
+
+RULE = (
+    "Supported: the 95 % t-interval of the difference lies on the claimed side of 0; contradicted: on the other side; else not "
+    "shown. Nothing is corrected for looking at several claims: expect one in twenty to be off by chance."
+)
 
 
 def section(key: str) -> None:
@@ -37,15 +43,8 @@ def _summary(known: list[str]) -> None:
     judged = [stored(name) for name in known if stored(name).comparison is not None]
     counts = Counter(evidence.verdict for evidence in judged)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in BADGES if counts[verdict])
-    st.markdown(f"**{len(judged)} claims: {told}.** Each verdict follows from the paired differences by rule, see below.")
-    rows = []
+    st.markdown(f"**{len(judged)} claims: {told}.** A verdict follows by rule from the paired differences between two arms, below.")
     for evidence in judged:
-        assert evidence.comparison is not None
-        found = evidence.difference(evidence.comparison)
-        link = f"[{evidence.claim}](#evidence-{evidence.name.replace('_', '-')})"
-        unit = f" {evidence.unit}" if evidence.unit else ""
-        rows.append(
-            f"| {link} | {BADGES[judge(evidence.comparison, found)]} | {found.mean:+.3g} [{found.low:+.3g}, {found.high:+.3g}]"
-            f"{unit} | {found.n} |"
-        )
-    st.markdown("| Claim | Verdict | Difference, 95 % interval | Seeds |\n|---|---|---|---|\n" + "\n".join(rows))
+        anchor = evidence.name.replace("_", "-")
+        st.markdown(f"- {BADGES[evidence.verdict or 'not shown']} [{evidence.claim}](#evidence-{anchor})")
+    st.caption(RULE)

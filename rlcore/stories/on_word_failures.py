@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlcore.stories.story import Arm, Outcome, Story, at_least, below, first, last, overall
+from rlcore.stories.story import Arm, Outcome, Story, at_least, first, last, overall
 
 _GAIN = last("reward_mean", 5)
 _START = first("reward_mean", 3)
@@ -68,12 +68,12 @@ LATE = Story(
     name="gspo-late-clip",
     title="GSPO with GRPO's ε",
     recipe="gspo", env="addition", settings={"epochs": 4, "lr": 3e-4, "eps_low": 0.2, "eps_high": 0.2}, steps=24, rate=3,
-    claim="At ε = 0.2 GSPO's clip comes too late: with four passes over each batch the model ends worse than it began. At 3e-3 it learns.",
+    claim="At ε = 0.2 GSPO's clip comes too late: with four passes over each batch the model ends no better than it began. At 3e-3 it learns.",
     question="GSPO with ε = 0.2, four passes over every batch at lr 3e-4. After 24 updates the share of right sums is …",
     outcomes=(
         Outcome(key="up", says="clearly higher than at first", when=(at_least(_GAIN, 0.2, minus=_START),)),
-        Outcome(key="flat", says="within 0.2 of where it was", when=(at_least(_GAIN, -0.2, minus=_START), below(last("kl_ref", 5), 0.4))),
-        Outcome(key="down", says="no better, and far from the reference (KL above 0.4)"),
+        Outcome(key="some", says="a little higher", when=(at_least(_GAIN, 0.05, minus=_START),)),
+        Outcome(key="down", says="no higher, and often much lower"),
     ),
     arms=(
         Arm(name="ε = 0.2", expects="down"),
