@@ -80,14 +80,15 @@ def _settings(step: Opened) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox("Change a setting", list(have), key="step_setting", width=220, index=0)
         st.text_input(f"now {have[name]}", key="step_value", placeholder="new value", width=160)
-        st.button("Set", on_click=_set, args=(step, name))
+        st.button("Set", on_click=_set, args=(step,))
         for changed, value in request.settings:
             st.button(f"{changed} {value}", icon=":material/close:", on_click=_anew, kwargs={changed: None}, key=f"step_un_{changed}",
                       help="Take this back")  # fmt: skip
     refusals.tell_refusal("setting")
 
 
-def _set(step: Opened, name: str) -> None:
+def _set(step: Opened) -> None:
+    name = str(st.session_state["step_setting"])
     text = str(st.session_state.get("step_value") or "").strip()
     assert step.request is not None
     try:

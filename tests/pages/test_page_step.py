@@ -253,3 +253,24 @@ def test_a_step_of_a_live_run_is_the_runs_own() -> None:
     finally:
         run.let_go()
         run.close()
+
+
+def test_any_setting_can_be_changed_and_taken_back() -> None:
+    app = opened("step", recipe="grpo", env="bandit", step=2, phase="clip", mode="watch", row=9)
+    next(s for s in app.selectbox if s.key == "step_setting").set_value("eps_high")
+    next(t for t in app.text_input if t.key == "step_value").set_value("0.35")
+    button(app, "Set").click().run()
+    assert address(app, "eps_high") == "0.35" and "1.35" in latex(app) and not address(app, "row")
+    next(t for t in app.text_input if t.key == "step_value").set_value("-2")
+    button(app, "Set").click().run()
+    assert any("eps_high" in error.value for error in app.error) and address(app, "eps_high") == "0.35"
+    button(app, "eps_high 0.35").click().run()
+    assert not address(app, "eps_high") and "1.35" not in latex(app)
+
+
+def test_another_recipe_or_world_is_another_step() -> None:
+    app = opened("step", recipe="grpo", env="bandit", step=2, mode="watch", row=9)
+    next(s for s in app.selectbox if s.key == "step_recipe").set_value("ppo").run()
+    assert address(app, "recipe") == "ppo" and not address(app, "row") and "Value" in str(app.button_group)
+    next(s for s in app.selectbox if s.key == "step_env").set_value("gridworld").run()
+    assert "PPO on gridworld" in "".join(e.label for e in app.expander) and not app.error
