@@ -213,6 +213,9 @@ def _heatmap(ax: Axes, trace: dict[str, Any]) -> None:
     image = ax.imshow(
         z, aspect="auto", cmap=cmap, vmin=trace.get("zmin"), vmax=trace.get("zmax"), interpolation="nearest"
     )
+    for (row, column), text in np.ndenumerate(np.asarray(trace["text"] if trace.get("text") is not None else np.empty((0, 0)))):
+        back: Any = image.norm(z[row, column]) if np.isfinite(z[row, column]) else 0.0
+        ax.annotate(_plain(str(text)), (column, row), fontsize=8, ha="center", va="center", color=_over(cmap, float(back)))
     ax.grid(False)
     for names, ticks in ((trace.get("x"), ax.set_xticks), (trace.get("y"), ax.set_yticks)):
         if names is not None:
@@ -222,6 +225,14 @@ def _heatmap(ax: Axes, trace: dict[str, Any]) -> None:
         bar = ax.figure.colorbar(image, ax=ax)
         bar.ax.tick_params(labelsize=7)
         bar.set_label(_plain(trace.get("colorbar", {}).get("title", {}).get("text", "")), fontsize=8)
+
+
+def _over(cmap: Any, value: float) -> str:
+    """Black or white, whichever is seen on a color of the map."""
+    from matplotlib import colormaps
+
+    red, green, blue, _ = (colormaps[cmap] if isinstance(cmap, str) else cmap)(value)
+    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 
 
 # ---------------------------------------------------------------- shapes, notes, legend

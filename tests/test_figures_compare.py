@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from figures import compare, paper, run
+from figures import compare, paper, run, scene
 from figures.plate import Plate
 from figures.theme import look
 
@@ -83,3 +83,47 @@ def test_a_paper_gets_them_without_a_browser(kind: str) -> None:
         assert content.startswith({"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}[kind])
         assert len(content) > 3000
     assert b"plotly" in paper.page(plates[0].draw("light"), "Any title").lower()
+
+
+SAMPLES = {"level": "token", "counts": [2, 1, 1, 0, 0], "ratio": [1.0, 1.1, 1.3, 0.7], "advantage": [1, -1, -1, -2], "fate": [0, 0, 1, 2], "band": [0.8, 1.2]}
+GRID = {
+    "kind": "grid", "width": 2, "height": 2, "walls": [1], "hazards": [], "goals": [3], "starts": [0], "values": None,
+    "probs": [[0.1, 0.2, 0.6, 0.1], [0.25] * 4, [0.1, 0.7, 0.1, 0.1], [0.25] * 4], "visits": [5, 0, 4, 1],
+}  # fmt: skip
+BANDIT = {"kind": "bandit", "probs": [0.2, 0.8], "means": [0.5, 1.0], "noise": 0.1}
+CONTEXTS = {"kind": "contextual", "probs": [[0.9, 0.1], [0.8, 0.2]], "means": [[1.0, 0.0], [0.0, 1.0]], "visits": [3, 3]}
+
+
+def test_the_samples_of_a_step_are_told_and_drawn_by_fate() -> None:
+    plate = scene.samples({"step": 7, "samples": SAMPLES}, of="GRPO")
+    assert plate is not None and "2 learning; 1 outside the band, learning; 1 dead: lower bound" in plate.alt
+    assert [len(trace.x) for trace in plate.draw("light").data] == [2, 1, 1]
+    assert plate.table["fate"][-1] == "dead: lower bound"
+
+
+@pytest.mark.parametrize(
+    ("seen", "says"),
+    [
+        (BANDIT, "arm 2 with 0.800, which pays 1 on average"),
+        (CONTEXTS, "in 1 of 2 contexts"),
+        (GRID, "likeliest move has probability 0.52"),
+    ],
+    ids=["bandit", "contextual", "grid"],
+)
+def test_a_world_is_told_drawn_and_printed(seen: dict[str, object], says: str) -> None:
+    plate = scene.world({"step": 3, "world": seen}, look("grpo"), of="GRPO")
+    assert plate is not None and says in plate.alt
+    for mode in ("light", "dark"):
+        assert plate.draw(mode).data  # type: ignore[arg-type]
+    assert paper.render(plate.draw("light"), "svg", title="x", width_cm=10, height_cm=8).startswith(b"<?xml")
+
+
+def test_a_grid_shows_the_likeliest_move_of_each_cell() -> None:
+    plate = scene.world({"step": 3, "world": GRID}, look("grpo"), of="GRPO")
+    assert plate is not None
+    assert [list(row) for row in plate.draw("light").data[0].text] == [["↓", "■"], ["→", "★"]]
+
+
+def test_what_cannot_be_listed_has_no_figure() -> None:
+    assert scene.world({"step": 1, "world": {"kind": "cartpole"}}, look("ppo"), of="") is None
+    assert scene.samples({"step": 1, "samples": None}, of="") is None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
-from figures import paper
+from figures import paper, scene
 from figures import run as figures
 from figures.plate import Plate, csv_text
 from figures.theme import CUSTOM, Look, look
@@ -88,7 +89,7 @@ def plates(found: object, keys: tuple[str, ...]) -> list[Plate]:
 
 def curves(run: LiveRun) -> None:
     """An expander: any curve of the run at rest, with every export a figure has."""
-    box = st.expander("Curves to take away", icon=":material/show_chart:", key="run_curves", on_change="rerun")
+    box = st.expander("Figures to take away", icon=":material/show_chart:", key="run_curves", on_change="rerun")
     if not box.open:
         return
     with box:
@@ -99,11 +100,28 @@ def curves(run: LiveRun) -> None:
         except SettingError as error:
             st.info(str(error))
             return
-        keys = {p.key: p.title for p in figures.panels(found.columns)}
-        chosen = st.selectbox("Curve", list(keys), format_func=keys.__getitem__, key="run_curve")
+        keys = {p.key: p.title for p in figures.panels(found.columns)} | _of_the_step(run)
+        chosen = st.selectbox("Figure", list(keys), format_func=keys.__getitem__, key="run_curve")
         st.button("As it stands now", icon=":material/refresh:", key="run_curve_again", help="The run goes on; this figure waits.")
-        for plate in plates(found, (chosen,)):
+        for plate in plates(found, (chosen,)) + _scene_plates(run, found, chosen):
             figure.show(plate, key=f"run_{chosen}")
+
+
+def _of_the_step(run: LiveRun) -> dict[str, str]:
+    """The pictures of the step that is shown, by key."""
+    seen = json.loads(run.scene.text or "{}")
+    listed = (seen.get("world") or {}).get("kind") in ("bandit", "contextual", "grid")
+    return ({"world": "The world under the policy"} if listed else {}) | ({"samples": "This step's samples"} if seen.get("samples") else {})
+
+
+def _scene_plates(run: LiveRun, found: object, key: str) -> list[Plate]:
+    from rlcore.exports import Recorded
+
+    assert isinstance(found, Recorded)
+    seen, of = json.loads(run.scene.text or "{}"), found.title.split(", seed")[0]
+    make = {"world": lambda: scene.world(seen, _look(found), of=of), "samples": lambda: scene.samples(seen, of=of)}.get(key)
+    plate = make() if make and seen else None
+    return [plate] if plate is not None else []
 
 
 def _look(found: object) -> Look:

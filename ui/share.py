@@ -134,7 +134,8 @@ def _address(run: LiveRun, link: Taught) -> str:
     parameters = {name: text for name, text in state.write(run).items() if name != "run"} | link.parameters()
     if "step" not in parameters and run.tree.total:
         parameters["step"] = str(run.tree.total)
-    return f"{here.scheme}://{here.netloc}{here.path}?{urlencode(parameters)}"
+    query = urlencode(parameters, safe=",~")
+    return f"{here.scheme}://{here.netloc}{here.path}?{query}"
 
 
 def _config(run: LiveRun) -> str:
