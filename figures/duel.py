@@ -142,8 +142,8 @@ def cosines(found: Duel, looks: Sequence[Look]) -> Plate:
         d = Drawing(mode)
         scale = [[0, d.color.worse], [0.5, d.color.grid], [1, d.color.better]]
         hover = "%{y} and %{x}: cosine %{z:.4f}"
-        d.heat(z, x=columns, y=labels, title="cosine", low=-1, high=1, scale=scale, text=text, hover=hover)
-        d.traces[-1]["showscale"] = False
+        d.heat(z, x=columns, y=labels, title="cosine", low=-2.4, high=2.4, scale=scale, text=text, hover=hover)
+        d.traces[-1] |= {"showscale": False, "textfont": {"color": d.ink, "size": 13}}  # pale cells: the text is read
         d.x("gradient of")
         d.y("gradient of")
         return d.figure(height=max(300, 70 + 46 * len(labels)), margin={"l": 100, "r": 12, "t": 10, "b": 56})

@@ -27,10 +27,10 @@ def evidence() -> Evidence:
         arms=measured(SETTINGS, TWENTY, final_return),
         comparison=Comparison(arm="PPO", minus="GRPO"),
         further=(
-            Comparison(arm="PPO", minus="GSPO", says="against GSPO"),
-            Comparison(arm="PPO", minus="PPO, λ = 1", says="is it the critic, or is it λ < 1?"),
-            Comparison(arm="PPO, λ = 1", minus="GRPO", says="a critic as a mere baseline"),
-            Comparison(arm="PPO, no noise", minus="GRPO, no noise", says="without noise: is a long episode enough?"),
+            Comparison(arm="PPO", minus="GSPO", says="PPO beats GSPO, too"),
+            Comparison(arm="PPO", minus="PPO, λ = 1", says="λ < 1 adds to a critic with λ = 1"),
+            Comparison(arm="PPO, λ = 1", minus="GRPO", says="a critic as a mere baseline (λ = 1) beats the group"),
+            Comparison(arm="PPO, no noise", minus="GRPO, no noise", says="a long episode alone, without noise, is enough for PPO to end better"),
         ),
         caveat="A table for a policy and one start: the critic's job is easy here. PPO discounts with 0.99, GRPO does not.",
     )

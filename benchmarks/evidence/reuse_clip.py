@@ -33,9 +33,9 @@ def evidence() -> Evidence:
         arms=measured(SETTINGS, TWENTY, final_return),
         comparison=Comparison(arm="GRPO", minus="GRPO, no clip"),
         further=(
-            Comparison(arm="PPO", minus="PPO, no clip", says="PPO"),
-            Comparison(arm="GSPO", minus="GSPO, no clip", says="GSPO, at ε = 0.2"),
-            Comparison(arm="GRPO, 4 passes", minus="GRPO, no clip, 4 passes", says="with 4 passes: does clipping matter?"),
-            Comparison(arm="GSPO", minus="GRPO", says="is GSPO steadier under reuse here?"),
+            Comparison(arm="PPO", minus="PPO, no clip", says="for PPO, too, the clip helps"),
+            Comparison(arm="GSPO", minus="GSPO, no clip", says="for GSPO at ε = 0.2, too, the clip helps"),
+            Comparison(arm="GRPO, 4 passes", minus="GRPO, no clip, 4 passes", says="with 4 passes, too, the clip helps"),
+            Comparison(arm="GSPO", minus="GRPO", says="GSPO ends better than GRPO under this reuse"),
         ),
     )
