@@ -87,7 +87,7 @@ def test_a_file_comes_back_as_it_was_written_and_a_stored_verdict_is_refused(tmp
 def test_stored_evidence_validates_and_its_verdict_follows(name: str) -> None:
     """The verdict again, from the raw file, with numpy and a printed t table (the next smaller freedom: wider)."""
     found, raw = load(name), json.loads((FOLDER / f"{name}.json").read_text())
-    assert len(found.seeds) >= 10 or found.verdict is None
+    assert len(found.seeds) >= 5 or found.verdict is None
     for each in found.settings.values():
         preset(each.recipe, each.env).with_settings(each.overrides)
     if found.comparison is None:

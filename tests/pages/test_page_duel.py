@@ -122,6 +122,7 @@ CLAIMS = [(axis.key, key, claim) for axis in axes() for key in THREE for claim i
 def test_a_claim_of_the_comparison_has_its_evidence(axis: str, key: str, claim) -> None:
     assert claim.evidence in names()
     evidence = load(claim.evidence)
+    assert len(evidence.seeds) >= 10
     found = evidence.difference(evidence.comparisons[claim.which])
     line = said(claim)
     assert f"{found.mean:+.3g} [{found.low:+.3g}, {found.high:+.3g}]" in line and f"{found.n} seeds" in line
