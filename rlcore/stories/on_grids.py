@@ -11,8 +11,8 @@ COLLAPSE = Story(
     name="clip-prevents-collapse",
     title="The clip, and 32 passes over every batch",
     recipe="ppo", env="gridworld", settings={"epochs": 32, "lr": 0.2}, steps=60, rate=8,
-    claim="Reusing each batch 32 times, PPO learns the maze with ε = 0.2 and never without a bound: it becomes sure of "
-    "something useless.",
+    claim="Reusing each batch 32 times, PPO learns the maze in most seeds with ε = 0.2 and in none without a bound: it "
+    "becomes sure of something useless.",
     question="No bound on the ratio, 32 passes over every batch. Where does the reward (best possible: 0.9) end up?",
     outcomes=(
         Outcome(key="solved", says="above 0.8: it learns the maze", when=(at_least(last("reward_mean"), 0.8),)),
@@ -24,7 +24,7 @@ COLLAPSE = Story(
     ),
     arms=(
         Arm(name="no bound", settings=NO_BOUND, expects="collapsed"),
-        Arm(name="ε = 0.2", expects="solved"),
+        Arm(name="ε = 0.2", expects="solved", share=0.6),
     ),
     because="Thirty-two passes push the same samples again and again. With a bound, a sample stops pushing once its ratio has "
     "left the band; without one, early luck or bad luck is amplified until one action has all the probability.",
