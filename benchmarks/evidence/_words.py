@@ -35,8 +35,12 @@ def started(setup: Setup, seed: int) -> RunConfig:
     assert isinstance(config.policy, Transformer)
     assert config.policy.start is not None
     kind = config.policy.start.rpartition("-")[0]
-    known = [name for name in starts() if name.rpartition("-")[0] == kind]
-    return config.with_settings({"policy.start": f"{kind}-{seed % len(known)}"})
+    return config.with_settings({"policy.start": f"{kind}-{seed % len(starts_of(kind))}"})
+
+
+def starts_of(kind: str) -> list[str]:
+    """The pretrained starts of one kind that there are, by name."""
+    return [name for name in starts() if name.rpartition("-")[0] == kind]
 
 
 def kept(name: str, config: RunConfig, make: Callable[[], Any], **how: Any) -> Any:

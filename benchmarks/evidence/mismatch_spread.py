@@ -24,7 +24,7 @@ def evidence() -> Evidence:
     }
     return Evidence(
         name="mismatch_spread",
-        claim="Rounding the sampler's weights to bf16 alone puts more than half of the replies outside GSPO's paper band.",
+        claim="Rounding the sampler's weights to bf16 alone puts more than half of the replies outside the band of GSPO's paper.",
         measure=f"Before the update of step {WARM} of GRPO on addition: share of replies whose sequence ratio to the sampler lies "
         "outside 3e-4/4e-4, and of tokens whose ratio is beyond ±0.2; seed s from start addition-s",
         unit="share",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.evidence import TEN, command
 from benchmarks.evidence._routes import moved
-from benchmarks.evidence._words import started
+from benchmarks.evidence._words import started, starts_of
 from rlcore.evidence import Comparison, Evidence, Setup, measured_with
 
 WARM = 8
@@ -25,7 +25,7 @@ def evidence() -> Evidence:
         name="moe_flips",
         claim="An update changes which experts some tokens visit, and more updates change more of them.",
         measure="Share of reply tokens of which some layer's set of 2 experts out of 8 is another one after so many updates "
-        "(GRPO, lr 3e-4) of the sparse word model; seed s from start addition-moe-(s mod 5)",
+        f"(GRPO, lr 3e-4) of the sparse word model; from {len(starts_of('addition-moe'))} pretrained starts in turn",
         unit="share of tokens",
         command=command("moe_flips"),
         versions=dict(measured_with()),

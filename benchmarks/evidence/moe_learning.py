@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.evidence import TEN, command
-from benchmarks.evidence._words import final
+from benchmarks.evidence._words import final, starts_of
 from rlcore.evidence import Comparison, Evidence, Setup, measured_with
 
 STEPS = 20
@@ -29,7 +29,7 @@ def evidence() -> Evidence:
         name="moe_learning",
         claim="GSPO trains a mixture of experts better than GRPO does.",
         measure=f"Reward averaged over {STEPS} updates of 2 passes at lr 3e-4 on addition, GRPO's ε tuned to 0.05; sparse: 2 of 8 "
-        "experts, 5 starts; dense: 10 starts",
+        f"experts, {len(starts_of('addition-moe'))} starts; dense: 10 starts",
         unit="share of right replies",
         command=command("moe_learning"),
         versions=dict(measured_with()),
