@@ -20,13 +20,15 @@ def curves() -> dict[str, list[list[dict[str, float]]]]:
     }
 
 
-def reached(measured: list[dict[str, float]]) -> int:
-    """Which measurement is the first at GOAL; the last one where none is."""
-    return next((i for i, m in enumerate(measured) if m["sampled"] >= GOAL), len(measured) - 1)
+def seconds(measured: list[dict[str, float]]) -> float:
+    """Training time of the first measurement at GOAL; a minute where none is."""
+    return next((m["seconds"] for m in measured if m["sampled"] >= GOAL), 60.0)
 
 
 def evidence() -> Evidence:
-    arms = {name: tuple(run[reached(run)]["seconds"] for run in runs) for name, runs in curves().items()}
+    arms = {name: tuple(map(seconds, runs)) for name, runs in curves().items()}
+    arms["slowest of the three"] = tuple(map(max, zip(*arms.values(), strict=True)))
+    arms["limit"] = tuple(8.0 for _ in TEN)
     return Evidence(
         name="words_time",
         claim="PPO, GRPO and GSPO each bring addition to 90 % sampled held-out accuracy within 8 seconds of training.",
@@ -35,9 +37,10 @@ def evidence() -> Evidence:
         unit="s",
         command=command("words_time"),
         versions=dict(measured_with()),
-        settings=SETTINGS,
+        settings=SETTINGS | {"slowest of the three": SETTINGS["PPO"], "limit": SETTINGS["PPO"]},
         seeds=TEN,
         arms=arms,
+        comparison=Comparison(arm="slowest of the three", minus="limit", direction="below"),
         further=(
             Comparison(arm="GSPO", minus="GRPO", direction="below", says="GSPO is sooner than GRPO"),
             Comparison(arm="GRPO", minus="PPO", direction="below", says="GRPO is sooner than PPO"),

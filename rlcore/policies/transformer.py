@@ -163,4 +163,4 @@ def distinct(group: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _norm(x: Tensor, weight: Tensor) -> Tensor:
-    return F.layer_norm(x, weight.shape, weight)
+    return torch.layer_norm(x, weight.shape, weight)
