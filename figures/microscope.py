@@ -1,4 +1,4 @@
-"""The pictures of the step-through: what `rlcore.microscope.picturing` holds, drawn; and the whole batch as a map.
+"""The pictures of the step-through: what `rlcore.microscope.picturing` and `mapping` hold, drawn.
 
 Every mark's customdata is its code, so that a click selects its row and token. The selected one has a ring or a frame.
 """
@@ -16,7 +16,8 @@ from figures.plate import Plate
 from figures.theme import Mode
 
 if TYPE_CHECKING:
-    from rlcore.microscope.picturing import AlongRow, Curve, Distribution, Group, Map, Terms
+    from rlcore.microscope.mapping import Map
+    from rlcore.microscope.picturing import AlongRow, Curve, Distribution, Group, Terms
 
 HEIGHT = 320
 MOST_LABELS = 40

@@ -15,20 +15,17 @@ from rlcore.microscope import (
     Phase,
     Scene,
     Station,
-    batch_map,
     path_of,
     phase_of,
     phases,
     picture,
-    row_table,
     scene_of,
     stations,
-    token_table,
 )
 from rlcore.microscope.naming import place_text, prompt_text, row_names, what
 from rlcore.microscope.outline import ONCE, TITLES
 from rlcore.microscope.picturing import AlongRow, Curve, Distribution, Group, Picture
-from ui import controls, figure, step_quiz, step_setup, step_source
+from ui import controls, figure, step_batch, step_quiz, step_setup, step_source
 from ui.lesson import Lesson, Section
 from ui.step_address import Opened, go, opened, selection
 
@@ -56,7 +53,7 @@ def show(words: Lesson, *, entered: bool) -> Section:
     phase = phase_of(scene, key)
     hidden = step_quiz.closed(_short(place), phase, mode)
     _phase(scene, phase, keys, part, mode, _short(place), hidden)
-    _batch(scene, phase, keys, hidden)
+    step_batch.show(scene, phase, keys, hidden=hidden)
     st.subheader("The code of this phase", divider="gray")
     step_source.show(step.of.config, key)
     step_quiz.score()
@@ -77,12 +74,6 @@ def _to(station: Station) -> None:
 def _title(station: Station, scene: Scene) -> str:
     elsewhere = station.key not in ONCE and station.update != scene.at.update
     return TITLES[station.key] + (f", update {station.update + 1}" if elsewhere else "")
-
-
-def _select(code: int, scene: Scene) -> None:
-    row, token = divmod(code, scene.mask.shape[1])
-    if 0 <= row < len(scene.mask) and scene.mask[row, token]:
-        go(row=row + 1, token=token + 1, update=scene.at.update + 1)
 
 
 def _transport(step: Opened, scene: Scene, key: str, mode: str) -> None:
@@ -121,7 +112,6 @@ def _numbers(scene: Scene) -> None:
         _field("update", f"Update of {len(scene.updates)}", at.update + 1, len(scene.updates))
 
 
-WINDOW = 16
 ICONS = {"W": "arrow_upward", "S": "arrow_downward", "A": "arrow_back", "D": "arrow_forward"}
 
 
@@ -210,7 +200,7 @@ def _pictures(scene: Scene, phase: Phase, keys: tuple[str, ...], hidden: bool) -
     drawable = ((each, picture(scene, each.key)) for each in map(partial(phase_of, scene), reversed(known)) if each.present)
     phase, found = next(((each, seen) for each, seen in drawable if seen is not None), (phase, None))
     if found is not None:
-        figure.show(_plate(found, scene, phase), key="step_picture", on_pick=partial(_select, scene=scene))
+        figure.show(_plate(found, scene, phase), key="step_picture", on_pick=partial(step_batch.select, scene=scene))
 
 
 def _plate(found: Picture, scene: Scene, phase: Phase) -> figures.Plate:
@@ -222,64 +212,3 @@ def _plate(found: Picture, scene: Scene, phase: Phase) -> figures.Plate:
     if isinstance(found, Group):
         return figures.group(found, title=title)
     return figures.curve(found, title=title) if isinstance(found, Curve) else figures.terms(found, title=title)
-
-
-# ---------------------------------------------------------------- the batch
-
-
-def _batch(scene: Scene, phase: Phase, keys: tuple[str, ...], hidden: bool) -> None:
-    """The row as a table, the rows as a table, the batch as a map: what is known so far, each of them selects."""
-    st.subheader("The row and the batch, as far as this phase", divider="gray")
-    n = keys.index(phase.key)
-    known = keys[: n if hidden else n + 1]
-    left, right = st.columns([0.54, 0.46], gap="medium")
-    with left:
-        tabs = st.tabs([f"This row, {what(scene)} by {what(scene)}", "All rows"])
-        with tabs[0]:
-            _tokens(scene, known)
-        with tabs[1]:
-            _rows(scene, judged="advantage" in known)
-    with right:
-        shown = [k for k in known if phase_of(scene, k).shows]
-        if shown:
-            last = phase_of(scene, shown[-1])
-            figure.show(figures.batch(batch_map(scene, last.key, last.shows), title=f"The batch: {last.title}"), key="step_batch",
-                        on_pick=partial(_select, scene=scene))  # fmt: skip
-
-
-def _tokens(scene: Scene, known: tuple[str, ...]) -> None:
-    at, mine = scene.at, int((scene.tokens < scene.at.token).sum())
-    key = f"step_tokens_{at.row}_{at.token}"
-    start = 0 if scene.length <= WINDOW else min(max(mine - WINDOW // 4, 0), scene.length - WINDOW)
-    table = {name: column[start : start + WINDOW] for name, column in token_table(scene, known).items()}
-
-    def picked() -> None:
-        rows = st.session_state[key].selection.rows
-        if rows:
-            go(row=at.row + 1, token=int(table["#"][rows[0]]), update=at.update + 1)
-
-    st.dataframe(
-        table, hide_index=True, height=_height(len(table["#"])), key=key, on_select=picked, selection_mode="single-row",
-        selection_default={"selection": {"rows": [mine - start]}}, alt=f"Row {at.row + 1}, every {what(scene)} with its numbers",
-    )  # fmt: skip
-    part = "" if scene.length <= WINDOW else f" Shown are {WINDOW} of {scene.length}, around the selected one."
-    st.caption(f"Select a line to select its {what(scene)} everywhere.{part}")
-
-
-def _rows(scene: Scene, *, judged: bool) -> None:
-    at, key = scene.at, f"step_rows_{scene.at.row}"
-    table = row_table(scene, judged=judged)
-
-    def picked() -> None:
-        rows = st.session_state[key].selection.rows
-        if rows:
-            go(row=int(rows[0]) + 1, token=None, update=at.update + 1)
-
-    chosen = [at.row] if at.row < len(table["row"]) else []
-    st.dataframe(table, hide_index=True, height=_height(len(table["row"])), key=key, on_select=picked, selection_mode="single-row",
-                 selection_default={"selection": {"rows": chosen}}, alt="All rows of the batch")  # fmt: skip
-    st.caption("Select a line to select its row everywhere.")
-
-
-def _height(lines: int) -> int:
-    return min(35 * (lines + 1) + 3, 318)

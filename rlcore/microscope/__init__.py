@@ -8,10 +8,11 @@ trace's, or what the engine's own functions say of the trace.
 from __future__ import annotations
 
 from rlcore.microscope.checking import Verdict, judge, judge_prediction
+from rlcore.microscope.mapping import batch_map
 from rlcore.microscope.opening import open_step, state_before
 from rlcore.microscope.outline import Station, path_of, phase_of, phases, stations
 from rlcore.microscope.phase import Blank, Line, Mistake, Phase, Question
-from rlcore.microscope.picturing import batch_map, picture
+from rlcore.microscope.picturing import picture
 from rlcore.microscope.scene import Scene, Selection, lively, scene_of
 from rlcore.microscope.sources import Listing, loop_of, source_of
 from rlcore.microscope.tabling import row_table, token_table

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rlcore.advantages import Gae, GroupRelative, LeaveOneOut, NoWhitening, OptimalBaseline, Returns, Whiten, td_errors
+from rlcore.advantages import Gae, GroupRelative, LeaveOneOut, OptimalBaseline, Returns, td_errors
 from rlcore.microscope.naming import what
 from rlcore.microscope.phase import Blank, Line, Mistake, Phase, Question, line
 from rlcore.microscope.scene import Scene
@@ -75,7 +75,7 @@ def _group_relative(scene: Scene) -> Told:
     wrong = [Mistake(score - alone, "You left this row out of its own baseline (that is RLOO); GRPO's mean includes it.")]
     if slot.scale == "none":
         lines.append(line(r"\hat A_{@i@}=@R@-@(mean)@=@A@", i=i, R=score, mean=base, A=value))
-        wrong.append(Mistake(_over(score - base, float(scores.std(ddof=1)) if len(scores) > 1 else 0.0),
+        wrong.append(Mistake(over(score - base, float(scores.std(ddof=1)) if len(scores) > 1 else 0.0),
                              "You divided by the standard deviation; this recipe does not."))  # fmt: skip
     else:
         pool = _pool(scene, slot, scores)
@@ -97,10 +97,10 @@ def _group_relative(scene: Scene) -> Told:
             Mistake(std + eps, "ε is added afterwards, in the advantage."),
         )))  # fmt: skip
         wrong += [
-            Mistake(_over(score - base, other + eps), said),
+            Mistake(over(score - base, other + eps), said),
             Mistake(score - base, "You did not divide by the standard deviation."),
-            Mistake(_over(score - base, std**2), "You divided by the variance, not by its square root."),
-            Mistake(_over(score - base, std), "ε is missing below the line."),
+            Mistake(over(score - base, std**2), "You divided by the variance, not by its square root."),
+            Mistake(over(score - base, std), "ε is missing below the line."),
         ]
     wrong.append(Mistake(base - score, "The sign is wrong: it is the row's score minus the mean."))
     blanks.insert(0, Blank("A", r"\hat A_i", "advantage of this row", value, 1, tuple(wrong)))
@@ -120,7 +120,8 @@ def _pool(scene: Scene, slot: GroupRelative, scores: Array) -> Array:
     return scene.scores
 
 
-def _over(x: float, y: float) -> float:
+def over(x: float, y: float) -> float:
+    """x / y, and 0 over nothing."""
     return x / y if y else 0.0
 
 
@@ -137,7 +138,7 @@ def _leave_one_out(scene: Scene) -> Told:
     wrong = (
         Mistake(score - mean, f"You counted the row in its own baseline; the right answer is G/(G−1) = {n}/{max(n - 1, 1)} times yours."),
         Mistake(base - score, "The sign is wrong: it is the row's score minus the baseline."),
-        Mistake(_over(score - base, float(scores.std(ddof=1)) if n > 1 else 0.0), "RLOO does not divide by a standard deviation."),
+        Mistake(over(score - base, float(scores.std(ddof=1)) if n > 1 else 0.0), "RLOO does not divide by a standard deviation."),
     )
     blanks = (
         Blank("A", r"\hat A_i", "advantage of this row", value, 1, wrong),
@@ -245,61 +246,3 @@ _WRITERS: dict[type, Callable[[Scene], Told]] = {
     GroupRelative: _group_relative, LeaveOneOut: _leave_one_out, OptimalBaseline: _optimal_baseline,
     Returns: _returns, Gae: _gae,
 }  # fmt: skip
-
-
-# ---------------------------------------------------------------- whitening
-
-
-def whiten(scene: Scene) -> Phase | None:
-    """Advantages brought to mean 0 and spread 1, over the batch or over this minibatch; None where the recipe doesn't."""
-    rule = scene.of.config.algorithm.whiten
-    if isinstance(rule, NoWhitening):
-        return None
-    row, token = scene.at.row, scene.at.token
-    raw = np.where(scene.mask, scene.raw.advantages.numpy(), np.nan)
-    among = raw if rule.scope == "batch" else np.where(np.isnan(scene.table("advantages")), np.nan, raw)
-    pool = among[np.isfinite(among) & scene.of.trace.kept[:, None]].astype(np.float64)
-    mean, value = float(pool.mean()), scene.now("advantages")
-    centred = float(((pool - mean) ** 2).sum())
-    variance, other = (centred / max(len(pool) - d, 1) for d in (rule.ddof, 1 - rule.ddof))
-    below, written = divisor(rule, variance)
-    lines = (
-        line(r"\mathrm{mean}=@mean@,\quad \mathrm{var}=\tfrac{1}{@n@-@ddof@}\textstyle\sum(\hat A-\mathrm{mean})^2=@var@",
-             mean=mean, n=str(len(pool)), ddof=str(rule.ddof), var=variance),
-        line(rf"\tilde A=\frac{{@A@-@(mean)@}}{{{written}}}=@white@", A=float(raw[row, token]), mean=mean, var=variance,
-             std=variance**0.5, eps=rule.eps, white=value),
-    )  # fmt: skip
-    gap = float(raw[row, token]) - mean
-    wrong = (
-        Mistake(_over(gap, divisor(rule, other)[0]), f"That is the divisor n − {1 - rule.ddof}; this recipe takes n − {rule.ddof}."),
-        Mistake(_over(float(raw[row, token]), below), "You did not subtract the mean."),
-        Mistake(_over(gap, variance), "You divided by the variance, not by its square root."),
-        Mistake(-value, "The sign is wrong."),
-    )
-    blanks = (Blank("white", r"\tilde A", "whitened advantage", value, 1, wrong),
-              Blank("mean", r"\mathrm{mean}", "mean advantage", mean, 2))  # fmt: skip
-    question = Question("choice", "What is this advantage's sign *after* whitening?", sign_of(value),
-                        f"Before: {raw[row, token]:+.4g}, mean {mean:+.4g}, after: {value:+.4g}.", SIGNS)  # fmt: skip
-    where = "the whole batch" if rule.scope == "batch" else "this minibatch"
-    sentence = (
-        f"All advantages of {where} ({len(pool)} of them) are shifted and stretched to mean 0 and spread 1: one that did better "
-        "than expected can come out negative if the others did better still."
-    )
-    formula = rf"\tilde A_{{it}}=\frac{{\hat A_{{it}}-\mathrm{{mean}}}}{{{_general(rule)}}}"
-    return Phase("whiten", "Whiten", sentence, formula, lines, blanks, question, shows="advantages")
-
-
-def divisor(rule: Whiten, variance: float) -> tuple[float, str]:
-    """(what whitening divides by, how that is written with numbers)."""
-    if rule.form == "outside":
-        return variance**0.5 + rule.eps, "@std@+@eps@"
-    if rule.form == "inside":
-        return (variance + rule.eps) ** 0.5, r"\sqrt{@var@+@eps@}"
-    return (max(variance, rule.eps) ** 0.5, r"\sqrt{\max(@var@,@eps@)}") if rule.form == "floor" else (1.0, "1")
-
-
-def _general(rule: Whiten) -> str:
-    return {
-        "outside": r"\mathrm{std}+\varepsilon", "inside": r"\sqrt{\mathrm{var}+\varepsilon}",
-        "floor": r"\sqrt{\max(\mathrm{var},\varepsilon)}", "centre": "1",
-    }[rule.form]  # fmt: skip

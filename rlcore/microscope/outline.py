@@ -13,13 +13,14 @@ from rlcore.algorithm import Algorithm
 from rlcore.microscope.applying import apply
 from rlcore.microscope.clipping import clip
 from rlcore.microscope.collecting import sample, score
-from rlcore.microscope.crediting import advantage, whiten
+from rlcore.microscope.crediting import advantage
 from rlcore.microscope.moving import correct, kl, ratio
 from rlcore.microscope.naming import what
 from rlcore.microscope.phase import Phase
 from rlcore.microscope.scene import Scene, Selection
 from rlcore.microscope.sloping import gradient
 from rlcore.microscope.weighing import loss, value, weight
+from rlcore.microscope.whitening import whiten
 
 ONCE: dict[str, Callable[[Scene], Phase]] = {"sample": sample, "score": score, "advantage": advantage}
 EACH: dict[str, Callable[[Scene], Phase | None]] = {

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from rlcore.microscope.mapping import field
 from rlcore.microscope.naming import action_name, prompt_text, row_names
-from rlcore.microscope.picturing import field
 from rlcore.microscope.scene import Scene
 from rlcore.words.env import Words
 from rlcore.words.vocabulary import TOKENS
