@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import streamlit as st
 
+from figures.theme import look
 from interview import unfolded
 from interview.expression import FUNCTIONS
 from interview.references import REFERENCES
@@ -153,7 +154,7 @@ def _blanks(task: BlanksTask) -> Verdict | None:
 
 def _source(task: SourceTask) -> Verdict | None:
     st.caption(
-        f"From the unfolded source of {task.recipe}: the code that trains it here. Fill in with the names and functions below."
+        f"From the unfolded source of {look(task.recipe).label}: the code that trains it here. Fill in with the names and functions below."
     )
     st.code(unfolded.shown(task), language="python", wrap_lines=True)
     filled = _fields(task.id, list(task.blanks))
@@ -183,16 +184,21 @@ def _tell(verdict: Verdict) -> None:
 def _below(task: Board, *, solved: bool) -> None:
     """The names and functions to use, and one right answer for those who ask."""
     if isinstance(task, SourceTask):
-        names = {name: f"`{source}`" for blank in task.blanks.values() for name, source in blank.names.items()}
+        names = {
+            name: "" if name == source else f"is `{source}`"
+            for blank in task.blanks.values()
+            for name, source in blank.names.items()
+        }
         right = "\n".join(f"____{n}____ = {blank.solution}" for n, blank in enumerate(task.blanks.values(), start=1))
     else:
-        names, right = dict(task.names), task.worked
+        names, right = {name: f"– {about}" for name, about in task.names.items()}, task.worked
     if not isinstance(task, ShuffleTask):
-        st.markdown(
-            "**Names**: "
-            + "; ".join(f"`{name}` {'is' if about.startswith('`') else '–'} {about}" for name, about in names.items())
+        st.markdown("**Names**: " + "; ".join(f"`{name}` {about}".strip() for name, about in names.items()))
+        usages = [usage for name, (_, _, usage) in FUNCTIONS.items() if name not in ("minimum", "maximum")]
+        usage = " · ".join(
+            f"`{call}`{', ' * bool(note)}{note}" for call, _, note in (u.partition("), ") for u in usages)
         )
-        usage = " · ".join(f"`{usage}`" for _, _, usage in FUNCTIONS.values())
+        usage = usage.replace("`, ", ")`, ")
         st.markdown(f"**Functions**: {usage} · `+ - * / **` and comparisons")
     shown = f"right_{task.id}"
     if not solved:
