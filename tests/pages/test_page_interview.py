@@ -138,6 +138,19 @@ def test_a_proof_opens_its_state_and_leads_back_to_the_card() -> None:
     assert "drill_settle" in keys(fine(app)) and "interview_back" not in app.session_state
 
 
+def test_a_proof_wins_over_what_this_session_had_set_on_that_page() -> None:
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.session_state[browser.IDENTITY] = new_identity()
+    app.switch_page("pages/advantages.py").run()
+    fine(app.text_input(key="rewards").set_value("3, 4, 5").run())
+    app.query_params["card"] = "grpo-advantage"
+    app.switch_page("pages/interview.py").run()
+    press(app, "drill_reveal")
+    press(app, "prove_grpo-advantage")
+    app.switch_page("pages/advantages.py").run()
+    assert fine(app).text_input(key="rewards").value == "1,0,0,1"
+
+
 def test_what_was_answered_and_is_due_can_be_drilled_alone() -> None:
     me = new_identity()
     assert "Nothing is due" in interview(me, cards="due").info[0].value

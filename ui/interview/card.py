@@ -9,7 +9,7 @@ import streamlit as st
 from figures.curves import Run, read_curves
 from interview import curves
 from interview.drill import Item
-from interview.links import PATHS, ProofLink
+from interview.links import PARAMS, PATHS, ProofLink
 from interview.matching import Suggestion
 from interview.schema import FindTheError, ReadCurves, Rubric
 from ui import figure
@@ -129,8 +129,10 @@ def _spelled(proof: ProofLink) -> list[tuple[str, str]]:
 
 
 def _forget_settings(proof: ProofLink) -> None:
-    """What this session once set on that page must not win over the proof's own settings."""
-    names = {*proof.params, "show"}
-    own = {"lab": ("lab_run", "lab_request", "lab_refused")}.get(proof.page, ())
-    for key in (*names, *own):
-        st.session_state.pop(key, None)
+    """What this session once set on that page must not win over the proof's own settings, nor its lab run over the proof's."""
+    own = ("lab_run", "lab_request", "lab_refused") if proof.page == "lab" else ()
+    for name in {*PARAMS[proof.page], *proof.params, "show"}:
+        st.session_state.pop(name, None)
+        st.session_state.pop(f"last_{name}", None)
+    for name in own:
+        st.session_state.pop(name, None)
