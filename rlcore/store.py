@@ -117,6 +117,12 @@ def _check_format(path: Path) -> None:
         raise SettingError(f"{path}: format must be {FORMAT}, got {str(found)[:20]!r}")
 
 
+def read_versions(path: Path) -> dict[str, str]:
+    """What a run folder was made with. Raises SettingError as `read_config`."""
+    _check_format(path)
+    return {str(name)[:80]: str(value)[:80] for name, value in json.loads(_read(path / "versions.json")).items()}
+
+
 def read_metrics(path: Path) -> dict[str, np.ndarray]:
     """Columns of metrics.csv, each [steps]; a last line that was cut short is dropped. Raises SettingError if damaged."""
     lines = _lines(path)

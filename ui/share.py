@@ -151,7 +151,8 @@ def _config(run: LiveRun) -> str:
 def compare_link(run: LiveRun) -> None:
     """To the Compare page with this run's world, seed and settings."""
     others = [name for name in state.FIRST if name != run.request.recipe][:1]
-    also = ", ".join(f"{name}={value}" for name, value in state.turned(run).items() if not _is_text(value))
+    turned = sorted(state.turned(run).items(), key=lambda pair: not isinstance(pair[1], str))  # slots before their numbers
+    also = ", ".join(f"{name}={value}" for name, value in turned if not _is_text(value))
     query = {"arms": ",".join([run.request.recipe, *others]), "env": run.request.env, "seed": str(run.request.seed)}
     st.page_link(
         "pages/compare.py", label="Compare this run with …", icon=":material/ssid_chart:",

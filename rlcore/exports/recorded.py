@@ -17,7 +17,7 @@ from rlcore.exports.changes import Path, config_at, path_of
 from rlcore.exports.tables import lines
 from rlcore.knobs import SettingError
 from rlcore.records import StepRecord
-from rlcore.store import read_config, read_metrics, versions
+from rlcore.store import read_config, read_metrics, read_versions, versions
 from rlcore.timeline import Node
 from rlcore.words.env import Words
 
@@ -91,10 +91,10 @@ def columns_of(records: Sequence[StepRecord]) -> dict[str, np.ndarray]:
 
 def from_folder(path: File) -> Recorded:
     """A run that `train --out` wrote. Raises SettingError."""
-    columns = {name: values for name, values in read_metrics(path).items()}
+    config, columns = read_config(path), read_metrics(path)
     if not columns or not len(columns["step"]):
         raise SettingError(f"{path}: holds no step yet")
-    return Recorded(((0, read_config(path)),), columns, versions())
+    return Recorded(((0, config),), columns, read_versions(path))
 
 
 def replayed(path: Path, steps: int, *, watch: Callable[[StepRecord], None] = lambda record: None) -> Recorded:

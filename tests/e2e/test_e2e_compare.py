@@ -31,8 +31,9 @@ def test_two_algorithms_over_seeds_with_intervals_and_their_export(page, app_url
     open_compare(page, app_url, "arms=grpo,gspo&env=bandit&seeds=6&steps=12&smooth=0.4")
     done(page)
     charts = page.locator(".surrogate-figure [role=img]")
+    for place in (0, 1):
+        charts.nth(place).locator(".main-svg").first.wait_for()
     assert charts.count() == 2
-    charts.first.locator(".main-svg").first.wait_for()
     label = charts.first.get_attribute("aria-label")
     assert "GRPO" in label and "(6 seeds)" in label and "±" in label
     table = page.locator("table").first.inner_text()

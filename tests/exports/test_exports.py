@@ -16,6 +16,7 @@ import nbformat
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from rlcore.config import RunConfig
 from rlcore.exports import Recorded, csv_text, digest, from_folder, pack, recorded, replayed, unpack
@@ -221,7 +222,11 @@ def test_a_folder_that_the_shell_wrote_becomes_a_capsule(tmp_path: Path) -> None
     with RunFolder(tmp_path / "run", config) as folder:
         for _ in range(3):
             folder.add(run.advance())
-    found = unpack(pack(from_folder(tmp_path / "run"))).run
+    about = tmp_path / "run" / "versions.json"
+    about.write_text(about.read_text().replace(torch.__version__, "1.0"))
+    opened = unpack(pack(from_folder(tmp_path / "run")))
+    assert "torch 1.0 there" in opened.notes[0], "versions are the folder's, not today's"
+    found = opened.run
     assert compared(found.columns, replayed(found.path, 3).columns) == ()
 
 
