@@ -129,6 +129,8 @@ class Shown:
         with self._lock:
             if self._opening is not None:
                 return self._opening.step
+            if self._training is None:
+                return self.request.stop
             if self._schedule.awaited is not None and self._schedule.awaited.step is not None:
                 return self._schedule.awaited.step
             return None if self._schedule.playing or self._error else self.tree.total

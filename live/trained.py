@@ -98,8 +98,7 @@ class Trained(Shown):
             self._go_on(errand)
             return
         if self._held:
-            self._held, self._piece = False, {}
-            self._schedule.begun(self._clock())
+            self._abandon(going_on=True)
         step, self._step = self._step or self._begin(), None
         try:
             made = next(step)
@@ -162,10 +161,15 @@ class Trained(Shown):
             self._scene_stale, self._scene_at = True, 0.0
             self.version += 1
 
-    def _abandon(self) -> None:
-        """A held step is given up; nothing has happened yet, and its changes wait again."""
+    def _abandon(self, *, going_on: bool = False) -> None:
+        """A held step goes on, or is given up: nothing has happened yet, and its changes wait for the next one."""
         with self._lock:
-            self._step, self._held, self._piece = None, False, {}
+            self.version += self._held
+            self._held, self._piece = False, {}
+            if going_on:
+                self._schedule.begun(self._clock())
+            else:
+                self._step = None
 
     def _record(self, step: int, metrics: Mapping[str, float]) -> None:
         with self._lock:

@@ -305,12 +305,15 @@ def test_a_slot_changes_while_it_runs_is_named_and_undone(page, app_url):
     page.get_by_text("to know about this mix").click()
     page.locator(".lv-cautions li").filter(has_text="almost never clips").filter(has_text="arXiv:2507.18071").wait_for()
     page.get_by_role("button", name="Undo").click()
-    name.filter(has_text="GRPO").wait_for()
-    assert ask(page, f"{STORE}.status.settings.ratio") == "token"
+    wait(page, f"{STORE}.status.settings.ratio === 'token' && {STORE}.status.name === 'GRPO'")
 
 
 def test_it_runs_to_an_event_and_steps_inside_an_update(page, app_url):
     open_lab(page, app_url, "?seed=9")
+    page.get_by_role("button", name="Pause").click()
+    settle(page)
+    page.get_by_role("button", name="Reset").click()
+    wait(page, f"{STORE}.epoch === 1 && {STORE}.step === 0")
     page.get_by_role("button", name="More", exact=True).click()
     page.get_by_label("Run to").select_option("kl")
     page.get_by_label("threshold").fill("0.2")

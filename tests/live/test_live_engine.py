@@ -202,7 +202,7 @@ def test_a_fork_without_changes_repeats_its_parent_bit_by_bit_and_with_one_only_
         run.set(change) if change else None
         epoch = run.epoch
         run.fork()
-        _until(run, lambda: run.epoch > epoch and run.history.total >= 20)
+        _until(run, lambda epoch=epoch: run.epoch > epoch and run.history.total >= 20)
         fork = _columns(run, 1, 20)
         run.pause()
         for name in ("reward_mean", "loss", "kl_ref", "entropy"):

@@ -186,7 +186,9 @@ def test_a_step_is_made_piece_by_piece_and_can_be_finished_or_given_up(made, clo
     assert places == [0, 1, 2] and run.history.total == total and '"ratio":[3.0]' in run.scene.text
     run.set({"eps_high": 0.6})
     run.step_once()
+    told = run.version
     go(run, clock, 2)
+    assert run.version > told, "whoever shows the piece hears that it is over"
     assert run.history.total == total + 1 and run.status()["piece"] is None
     assert eps(run)[-1] == 0.2, "the step had begun before the change"
     run.step_part("epoch")

@@ -4,8 +4,10 @@ import pytest
 
 from live import server
 from live.server import Server
-from tests.live.fake import starter
+from rlcore.knobs import SettingError
+from tests.live.fake import Watcher, starter
 from tests.pages.opened import opened
+from ui import state
 from ui.pages import TABLE
 
 
@@ -68,6 +70,44 @@ def test_a_link_to_another_setup_never_takes_over_a_run(place):
     run.let_go()
     other = opened("lab", run=run.rid, recipe="ppo")
     assert other.session_state["lab_run"] != run.rid
+
+
+def test_a_link_with_changes_and_a_step_makes_that_run_and_stops_there(place):
+    app = opened("lab", env="bandit", then="3~lr~0.3~~5~ratio~sequence", step="7")
+    (run,) = place.runs()
+    assert run.request.then == ((3, (("lr", 0.3),)), (5, (("ratio", "sequence"),))) and run.request.stop == 7
+    assert app.query_params["then"] == "3~lr~0.3~~5~ratio~sequence" and app.query_params["step"] == "7"
+    run.watch(Watcher())
+    for _ in range(2000):
+        run.quantum()
+        if run.state == "paused":
+            break
+    app.run()
+    assert not app.exception and run.history.total == 7 and run.settings()["ratio"] == "sequence"
+    assert app.query_params["then"] == "3~lr~0.3~~5~ratio~sequence" and app.query_params["step"] == "7"
+
+
+def test_a_reload_comes_back_to_the_step_looked_at(place):
+    opened("lab", env="bandit")
+    (run,) = place.runs()
+    run.watch(Watcher())
+    while run.history.total < 6:
+        run.quantum()
+    run.let_go()
+    again = opened("lab", env="bandit", run=run.rid, step="4")
+    assert again.session_state["lab_run"] == run.rid and run.looked_at == 4 and again.query_params["step"] == "4"
+
+
+def test_what_needs_a_new_run_starts_one_and_a_wrong_value_none(place):
+    opened("lab")
+    (run,) = place.runs()
+    run.quantum()
+    run.set({"lr": 0.02})
+    fresh = state.with_fresh(run, {"seed": 9, "horizon": 50})
+    assert (fresh.seed, dict(fresh.settings)) == (9, {"lr": 0.02, "horizon": 50})
+    for wrong in ({"seed": -1}, {"seed": 1.5}, {"horizon": 10**7}, {"nonsense": 1}):
+        with pytest.raises(SettingError):
+            state.with_fresh(run, wrong)
 
 
 def test_a_full_server_says_so_instead_of_failing(monkeypatch):
