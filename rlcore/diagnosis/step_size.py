@@ -55,7 +55,7 @@ def kl_blow_up(view: View) -> Finding | None:
     if not view.over("kl_blow_up", float(kl[worst]), KL_LARGE):
         return None
     end = int(view.steps[-len(kl) :][worst])
-    seen = f"approx_kl {kl[worst]:.2g} nats a batch (mean of the {RECENT} steps up to {end}); usual is 0.03 or less"
+    seen = f"approx_kl {kl[worst]:.2g} nats a batch (mean of the {min(RECENT, end)} steps up to {end}); usual is 0.03 or less"
     says = "A batch moves the policy too far: its samples no longer tell what the new policy would do."
     return Finding("kl_blow_up", "act", says, seen, view.calmer(at=max(0, end - RECENT)), "SB3 and CleanRL target_kl; arXiv:2006.05990")
 

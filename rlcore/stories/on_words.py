@@ -28,16 +28,16 @@ LONGER = Story(
 LR = Story(
     name="lr-cliff",
     title="A learning rate from the toys",
-    recipe="grpo", env="addition", settings={"lr": 1e-3}, steps=30, rate=4,
-    claim="At lr 1e-3 the language model unlearns what its pretraining taught it; at 1.5e-4 it improves steadily.",
-    question="lr 1e-3, seven times the preset's. After 30 updates the share of right sums is …",
+    recipe="grpo", env="addition", settings={"lr": 2e-3}, steps=30, rate=4,
+    claim="At lr 2e-3 the language model unlearns what its pretraining taught it; at 1.5e-4 it improves steadily.",
+    question="lr 2e-3, thirteen times the preset's. After 30 updates the share of right sums is …",
     outcomes=(
         Outcome(key="up", says="clearly higher than at first", when=(at_least(last("reward_mean", 5), 0.15, minus=first("reward_mean", 3)),)),
         Outcome(key="flat", says="about the same", when=(at_least(last("reward_mean", 5), -0.05, minus=first("reward_mean", 3)),)),
         Outcome(key="down", says="lower than at first"),
     ),
     arms=(
-        Arm(name="lr 1e-3", expects="down"),
+        Arm(name="lr 2e-3", expects="down"),
         Arm(name="lr 1.5e-4", settings={"lr": 1.5e-4}, expects="up"),
     ),
     because="All of the model's skill is in its weights; steps that are too long destroy faster than a few dozen right answers build.",
