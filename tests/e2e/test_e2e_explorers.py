@@ -180,7 +180,7 @@ def test_a_slider_speaks_while_it_is_dragged(page, app_url):
 def test_a_story_sets_the_duel_and_a_link_to_another_one_replaces_it(page, app_url):
     open_page(page, app_url, "duel?story=zero")
     page.get_by_text("The loss is zero but the gradient isn't.").wait_for()
-    page.get_by_role("button", name="Dead groups").or_(page.get_by_role("checkbox", name="Dead groups")).first.click()
+    page.get_by_text("Dead groups", exact=True).first.click()
     page.get_by_text("A group in which all answers are right teaches GRPO nothing.").wait_for()
     page.wait_for_url(re.compile("story=dead"))
     page.wait_for_url(re.compile("group_size=4|change=group"))
