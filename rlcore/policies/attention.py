@@ -13,29 +13,29 @@ BLOCK = 16
 
 @dataclass
 class Past:
-    """keys, values [B, h, filled, d / h] of every layer; empty tensors before anything was seen."""
+    """seen [2, B, h, filled, d / h]: keys and values of every layer; empty tensors before anything was seen."""
 
     heads: int
-    keys: list[Tensor]
-    values: list[Tensor]
+    seen: list[Tensor]
     filled: int = 0
 
-    def attend(self, layer: int, qkv: Tensor) -> Tensor:
-        """softmax(q k^T / sqrt(d / h)) v over the past and the new tokens up to each: qkv [B, S, 3 d] -> [B, S, d].
+    def attend(self, layer: int, qkv: Tensor, new: int) -> Tensor:
+        """softmax(q k^T / sqrt(d / h)) v over the past and the new tokens up to each: qkv [B S, 3 d] -> [B S, d].
 
-        The tokens are added to layer `layer`; `filled` moves on when all layers have seen them.
+        `new` is S. The tokens are added to layer `layer`; `filled` moves on when all layers have seen them.
         """
-        rows, new, _ = qkv.shape
-        q, k, v = qkv.view(rows, new, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind()
+        parts = qkv.view(-1, new, 3, self.heads, qkv.shape[-1] // (3 * self.heads)).permute(2, 0, 3, 1, 4)
+        _, rows, heads, _, size = parts.shape
         end = self.filled + new
-        beyond = k.new_zeros(rows, self.heads, -end % BLOCK, k.shape[-1])
-        keys, values = torch.cat((self.keys[layer], k, beyond), 2), torch.cat((self.values[layer], v, beyond), 2)
-        self.keys[layer], self.values[layer] = keys[:, :, :end], values[:, :, :end]
-        ahead = torch.full((new, keys.shape[2]), -torch.inf).triu_(self.filled + 1)
-        weights = torch.softmax(torch.add(ahead, q @ keys.mT, alpha=q.shape[-1] ** -0.5), dim=-1)
-        return (weights @ values).permute(0, 2, 1, 3).reshape(rows, new, -1)
+        beyond = qkv.new_zeros(2, rows, heads, -end % BLOCK, size)
+        wide = torch.cat((self.seen[layer], parts[1:], beyond), 3)
+        self.seen[layer] = wide[:, :, :, :end]
+        keys, values = wide.flatten(1, 2).unbind()
+        ahead = torch.full((new, wide.shape[3]), -torch.inf).triu_(self.filled + 1)
+        scores = torch.baddbmm(ahead, parts[0].reshape(-1, new, size), keys.mT, alpha=size**-0.5)
+        mixed = torch.bmm(torch.softmax(scores, dim=-1), values)
+        return mixed.view(rows, heads, new, size).transpose(1, 2).reshape(-1, heads * size)
 
     def of_rows(self, index: Tensor) -> Past:
         """A copy with one row for each index [B'], e.g. a prompt's past for every reply of its group."""
-        keys, values = ([x.index_select(0, index) for x in side] for side in (self.keys, self.values))
-        return Past(self.heads, keys, values, self.filled)
+        return Past(self.heads, [x.index_select(1, index) for x in self.seen], self.filled)

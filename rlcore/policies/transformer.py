@@ -85,7 +85,7 @@ class Transformer(Value):
 
     def past(self) -> Past:
         """Nothing seen yet."""
-        return Past(self.heads, [torch.empty(0)] * self.layers, [torch.empty(0)] * self.layers)
+        return Past(self.heads, [torch.empty(0)] * self.layers)
 
     def extend(self, params: Params, tokens: Tensor, past: Past) -> tuple[Tensor, list[Tensor]]:
         """Run tokens [B, S] after what `past` holds, and add them to it.
@@ -93,20 +93,21 @@ class Transformer(Value):
         Returns the final hidden states [B, S, d] and, for each mixture layer, the experts visited [B, S, k].
         Raises SettingError beyond the context.
         """
-        begin, end = past.filled, past.filled + tokens.shape[1]
+        new = tokens.shape[1]
+        begin, end = past.filled, past.filled + new
         if end > self.context:
             raise SettingError(f"policy.context: {end} tokens of prompt and reply do not fit into {self.context}")
-        x = F.embedding(tokens, params["wte.weight"]) + params["wpe.weight"][begin:end]
+        x = (F.embedding(tokens, params["wte.weight"]) + params["wpe.weight"][begin:end]).flatten(0, 1)
         routes = []
         for layer in range(self.layers):
             h = f"h.{layer}."
             qkv = _norm(x, params[h + "ln_1.weight"]) @ params[h + "attn.c_attn.weight"]
-            x = x + past.attend(layer, qkv) @ params[h + "attn.c_proj.weight"]
+            x = torch.addmm(x, past.attend(layer, qkv, new), params[h + "attn.c_proj.weight"])
             y, visited = self.feed_forward(params, h + "mlp.", _norm(x, params[h + "ln_2.weight"]))
             x = x + y
-            routes += [] if visited is None else [visited]
+            routes += [] if visited is None else [visited.view(*tokens.shape, -1)]
         past.filled = end
-        return _norm(x, params["ln_f.weight"]), routes
+        return _norm(x, params["ln_f.weight"]).view(*tokens.shape, -1), routes
 
     def value(self, params: Params, hidden: Tensor) -> Tensor:
         """V at hidden states [..., d]: [...]."""
