@@ -26,6 +26,7 @@ from ui.pages import TABLE
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 POLL_EVERY = 0.2  # seconds
+MAX_TEXT = 8000  # characters of a painted map
 MAX_COMMANDS = 20  # of one polled message
 Layout = Literal["lab", "home"]
 
@@ -136,12 +137,19 @@ def _visit(text: str | None, runs: Sequence[LiveRun]) -> None:
         _refuse("a message from the page was not understood")
 
 
+def _is_setting(value: object) -> bool:
+    """A number, or a painted map: what it means is the engine's to check."""
+    if isinstance(value, str):
+        return len(value) <= MAX_TEXT
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _renew(text: str | None, on_fresh: Callable[[Mapping[str, Setting]], None]) -> None:
     """Settings that need a new run; `_draw` shows it."""
     try:
         asked = json.loads(text or "")
         values = {str(name)[:64]: value for name, value in list(asked.items())[:MAX_COMMANDS]}
-        if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values.values()):
+        if not all(_is_setting(value) for value in values.values()):
             raise TypeError
         on_fresh(values)
         st.session_state["live_renewed"] = True

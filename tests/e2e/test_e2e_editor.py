@@ -51,8 +51,8 @@ def test_a_wall_painted_while_it_runs_is_in_the_way_and_survives_a_reload(page, 
     painted = layout(page)
     address = re.sub(r"[?&](run|step)=[^&]*", "", page.url)
     page.goto(address)
-    page.wait_for_function(f"window.__live?.panels.lab?.runs[0] && {STORE}.step > {mark['step'] + 1} && {STORE}.scene")
-    assert layout(page) == painted
+    page.wait_for_function(f"window.__live?.panels.lab?.runs[0] && {STORE}.status.settings.layout === '{painted}'")
+    page.wait_for_function(f"() => {STORE}.step > {mark['step'] + 1} && {STORE}.status.marks.length > 0")
     assert page.get_by_text("Not taken from the address").count() == 0
 
 
