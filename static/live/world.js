@@ -185,7 +185,16 @@ const PAINTERS = {
       if (starts.has(s)) corner(g, "S", x + 3, y + Math.max(10, size * 0.24), "left", size, theme);
       if (pays.has(s)) corner(g, `${pays.get(s) > 0 ? "+" : ""}${short(pays.get(s))}`, x + size - 2, y + size - 3, "right", size, theme);
     }
-    if (view === "paths") paths(g, place, world, color, theme);
+    if (view === "paths") {
+      paths(g, place, world, color, theme);
+      for (const [cells, sign, tint] of [[goals, "★", theme.better], [hazards, "✖", theme.worse]])
+        for (const s of cells) {
+          g.fillStyle = tint;
+          g.textAlign = "center";
+          g.font = `${Math.round(size * 0.55)}px ${theme.font}`;
+          g.fillText(sign, place.left + ((s % world.width) + 0.5) * size, place.top + Math.floor(s / world.width) * size + size * 0.7);
+        }
+    }
     this.editor?.frame(g, theme);
     return gridWords(world, view);
   },
