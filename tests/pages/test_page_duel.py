@@ -1,8 +1,12 @@
 """The Duel page shows the engine's numbers; its stories are true; what is asked wrongly is told."""
 
+import time
+
 import numpy as np
 import pytest
 
+from live.contract import Request
+from live.server import shared
 from rlcore.evidence import load, names
 from rlcore.explore import whatif
 from rlcore.explore.duel import Duel, duel, fewer, frozen_at, silenced
@@ -57,6 +61,21 @@ def test_cosines_are_the_engines() -> None:
 def test_it_works_in_every_kind_of_world(env: str) -> None:
     for show in ("tokens", "update"):
         assert not opened("duel", env=env, step=1, show=show, epochs=2).error
+
+
+def test_a_step_of_a_live_run_is_the_runs_own_batch() -> None:
+    run = shared().create(Request("grpo", "bandit", 4), rate=200.0, stop_after=4)
+    run.hold()
+    try:
+        while run.state not in ("stopped", "failed", "closed") and run.history.total < 3:
+            time.sleep(0.02)
+        app = opened("duel", run=run.rid, node=3)
+        found = fought("ppo,grpo,gspo", "bandit", seed=4, step=2)  # node 3 is what the third step led to
+        assert [row[5] for row in table(app)] == [f"{s.grad_norm:.4g}" for s in found.stances]
+        assert "step 3 of the run" in words(app)
+    finally:
+        run.let_go()
+        run.close()
 
 
 @pytest.mark.parametrize("key", list(STORIES))
