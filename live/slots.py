@@ -65,15 +65,23 @@ def is_slot(algorithm: Algorithm, name: str) -> bool:
 
 
 def _of(value: Value, path: tuple[str, ...]) -> Iterator[Slot]:
-    for name, field in type(value).model_fields.items():
+    choices = _choices(type(value))
+    for name in type(value).model_fields:
         if name == "kind":
             continue
-        options, present = _options(field), getattr(value, name)
-        if len(options) > 1 and present is not None:
+        present = getattr(value, name)
+        if name in choices and present is not None:
             kind = str(present.kind) if hasattr(present, "kind") else str(present)
-            yield Slot(".".join((*path, name)), kind, {k: _sentence(each) for k, each in options.items()})
+            yield Slot(".".join((*path, name)), kind, choices[name])
         if isinstance(present, Value):
             yield from _of(present, (*path, name))
+
+
+@functools.cache
+def _choices(owner: type[Value]) -> Mapping[str, Mapping[str, str]]:
+    """What each of a type's choices is in a sentence, by field and kind; made once, since a drag asks at every move."""
+    options = {name: _options(field) for name, field in owner.model_fields.items() if name != "kind"}
+    return {name: {k: _sentence(each) for k, each in kinds.items()} for name, kinds in options.items() if len(kinds) > 1}
 
 
 def _options(field: FieldInfo) -> dict[str, type[Value] | None]:
