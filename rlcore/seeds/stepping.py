@@ -15,7 +15,7 @@ from torch import Tensor
 from rlcore import masked
 from rlcore.advantages import Advantages, explained_variance, whitened
 from rlcore.aggregation import ConstantLength
-from rlcore.algorithm import TOKEN_MEAN, Algorithm, LossTerms, policy_loss, shaped_reward
+from rlcore.algorithm import TOKEN_MEAN, Algorithm, LossTerms, PolicyOutput, policy_loss, shaped_reward
 from rlcore.config import RunConfig
 from rlcore.critic import NoCritic
 from rlcore.engine import one_thread
@@ -27,6 +27,7 @@ from rlcore.seeds.playing import ManyDice
 from rlcore.seeds.record import SeedsRecord
 from rlcore.seeds.tally import Tally, can_be_tallied, tally
 from rlcore.shaping import KeepAll
+from rlcore.slopes import in_closed_form, judge
 from rlcore.state import diverged
 from rlcore.updates import BLAME, SCALARS
 
@@ -70,6 +71,15 @@ class OwnLength:
 
     def __call__(self, mask: Tensor, like: Tensor) -> Tensor:
         return mask.to(like.dtype) / (self.rows * self.length).to(like.dtype)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The losses of an update, and its gradient's first half: d loss / d each of `outputs`, which hang on theta."""
+
+    terms: LossTerms
+    outputs: list[Tensor]
+    slopes: list[Tensor]
 
 
 class Step:
@@ -131,38 +141,48 @@ class Step:
         """One optimiser step of every seed."""
         theta = self.before = self.theta.detach().requires_grad_()
         if self.tallies:
-            terms, facts, obs = self._terms_of_kinds(theta, rollout, advantages)
+            judged, facts, obs = self._of_kinds(theta, rollout, advantages)
         else:
-            obs = rollout.obs
-            now = evaluated(self.config, self.start.layout, theta, rollout)
-            terms = policy_loss(self.algorithm, now, rollout, advantages, self.kl_beta)
-            facts = seen(terms, now, rollout)
-        (grad,) = torch.autograd.grad(terms.loss.sum(), theta)
+            now, obs = evaluated(self.config, self.start.layout, theta, rollout), rollout.obs
+            judged = self._judged(self.algorithm, now, rollout, advantages)
+            facts = seen(judged.terms, now, rollout)
+        (grad,) = torch.autograd.grad(judged.outputs, theta, grad_outputs=judged.slopes)
         norm = torch.linalg.vector_norm(grad, dim=-1)
         scale = (self.config.optim.max_grad_norm / (norm.double() + 1e-6)).to(grad.dtype)
         self._optimise(torch.where((scale < 1)[:, None], grad * scale[:, None], grad))
-        self._note(epoch, terms, facts, obs, norm)
+        self._note(epoch, judged.terms, facts, obs, norm)
 
-    def _terms_of_kinds(
-        self, theta: Tensor, rollout: Rollout, advantages: Advantages
-    ) -> tuple[LossTerms, Seen, Tensor]:
+    def _judged(self, algorithm: Algorithm, now: PolicyOutput, rollout: Rollout, advantages: Advantages) -> Judged:
+        """The losses, and what is to be carried back to theta: slopes in closed form where they are known."""
+        if judge(self.config.algorithm) is not in_closed_form:
+            terms = policy_loss(algorithm, now, rollout, advantages, self.kl_beta)
+            return Judged(terms, [terms.loss], [torch.ones_like(terms.loss)])
+        plain = PolicyOutput(*(None if x is None else x.detach() for x in vars(now).values()))  # type: ignore[arg-type]
+        terms, slopes = in_closed_form(algorithm, plain, rollout, advantages, self.kl_beta)
+        pairs = ((now.logp, slopes.logp), (now.entropy, slopes.entropy), (now.value, slopes.value))
+        asked = [(x, slope) for x, slope in pairs if slope is not None]
+        return Judged(terms, [x for x, _ in asked], [slope for _, slope in asked])
+
+    def _of_kinds(self, theta: Tensor, rollout: Rollout, advantages: Advantages) -> tuple[Judged, Seen, Tensor]:
         """The same sums over kinds of token (`tally`); only the critic's error is taken token by token."""
+        layout = self.start.layout
         if self._counted is None or self._counted[0] is not advantages:
             tight = self.config.batch.minibatches == 1
             found = tally(self.algorithm, rollout, advantages, self.config.env.shape(), packed_tight=tight)
-            was, ref = (evaluated(self.config, self.start.layout, x, found.rollout) for x in (self.start.theta, self.start.theta_ref))
+            was, ref = (evaluated(self.config, layout, x, found.rollout) for x in (self.start.theta, self.start.theta_ref))
             known = replace(found.rollout, logp_old=was.logp, logp_ref=ref.logp, dist_old=was.dist, dist_ref=ref.dist)
             self._counted = advantages, replace(found, rollout=known)
         kinds = self._counted[1]
-        now = evaluated(self.config, self.start.layout, theta, kinds.rollout)
-        terms = policy_loss(kinds.algorithm, now, kinds.rollout, kinds.advantages, self.kl_beta)
-        facts = replace(seen(terms, now, kinds.rollout), token_weight=kinds.token_weight)
+        now = evaluated(self.config, layout, theta, kinds.rollout)
+        judged = self._judged(kinds.algorithm, now, kinds.rollout, kinds.advantages)
+        facts = replace(seen(judged.terms, now, kinds.rollout), token_weight=kinds.token_weight)
         if not isinstance(self.algorithm.critic, NoCritic):
-            value = islands(self.start.layout, theta)["critic.value"][rollout.obs]
+            value = islands(layout, theta)["critic.value"][rollout.obs]
             weight = TOKEN_MEAN(rollout.mask, value)
             error = self.algorithm.critic(value * rollout.mask, rollout.value_old, advantages.returns, weight)
-            terms = replace(terms, loss=terms.loss + error, value_loss=error)
-        return terms, facts, kinds.rollout.obs
+            terms = replace(judged.terms, loss=judged.terms.loss.detach() + error.detach(), value_loss=error.detach())
+            judged = Judged(terms, [*judged.outputs, error], [*judged.slopes, torch.ones_like(error)])
+        return judged, facts, kinds.rollout.obs
 
     def _optimise(self, grad: Tensor) -> None:
         """Seeds with the same number of updates behind them go together; nearly always that is all of them."""
