@@ -56,7 +56,20 @@ class Menu:
 
 
 def menu_of(config: RunConfig) -> Menu:
-    """The menu of a config's structure."""
+    """The menu of a config's structure; made once for each, since every notch of a drag asks."""
+    structure = _structure(config)
+    if structure not in _MENUS:
+        if len(_MENUS) >= KEPT_MENUS:
+            _MENUS.clear()
+        _MENUS[structure] = _made(config)
+    return _MENUS[structure]
+
+
+KEPT_MENUS = 256
+_MENUS: dict[tuple[object, ...], Menu] = {}
+
+
+def _made(config: RunConfig) -> Menu:
     found = {path: about for path, (about, _) in knobs(config).items() if about.live}
     if isinstance(config.algorithm.kl, NoKl):  # β from 0 upwards puts a penalty into the loss
         found[BETA] = knobs_of(KlInLoss)["kl_beta"]
@@ -117,10 +130,10 @@ def with_settings(config: RunConfig, values: Mapping[str, Setting]) -> RunConfig
 
 def difference(before: RunConfig, after: RunConfig) -> Change:
     """What separates two configs: slots first, then the numbers that still differ once the slots are alike."""
-    old = {slot.name: slot.kind for slot in slots.slots(before.algorithm)}
+    old, new = ({slot.name: slot.kind for slot in slots.slots(each.algorithm)} for each in (before, after))
     kinds: Change = {}
     alike = before
-    for slot in slots.slots(after.algorithm):
+    for slot in slots.slots(after.algorithm) if old != new else ():
         now = next((each.kind for each in slots.slots(alike.algorithm) if each.name == slot.name), slot.kind)
         if now != slot.kind:
             kinds[slot.name] = (old.get(slot.name, now), slot.kind)
@@ -203,8 +216,12 @@ def _misfit(config: RunConfig, name: str, kind: str) -> str:
 
 
 def _structure(config: RunConfig) -> tuple[object, ...]:
-    kinds = (slot.kind for slot in slots.slots(config.algorithm))
-    return (*kinds, type(config.env), type(config.policy), type(config.optim), config.batch.segment is None)
+    kinds = ((slot.name, slot.kind) for slot in slots.slots(config.algorithm))
+    around = (
+        config.env, getattr(config.env, "task", None), config.policy, config.optim, getattr(config.optim, "schedule", None),
+        config.batch.early_stop,
+    )  # fmt: skip
+    return (*kinds, *(type(each) for each in around), config.batch.segment is None)
 
 
 def _value(config: RunConfig, path: Path) -> Any:
