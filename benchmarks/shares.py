@@ -17,8 +17,9 @@ ARITHMETIC = (
     "aten::addmm",
     "aten::mm",
     "aten::bmm",
+    "aten::baddbmm",
     "aten::tanh",
-    "aten::tanh_backward",
+    "aten::tanh_",
     "aten::_log_softmax",
 )
 
