@@ -183,7 +183,9 @@ class TwoSidedClip(Rule):
     def clipping(self, ratio: Ratio, advantages: Tensor, mask: Tensor) -> Clipping:
         capped = ratio.ratio.clamp(max=self.delta)
         once = band(capped, advantages, mask, low=1 - self.eps_low, high=1 + self.eps_high)
-        dual = mask & (advantages != 0) & (ratio.ratio > self.delta) & ~once.dead_high
+        # For A < 0 the larger of the two counts: below 1 + eps_high that is the clipped ratio, which still moves.
+        bound = torch.where(advantages < 0, max(self.delta, 1 + self.eps_high), self.delta)
+        dual = mask & (advantages != 0) & (ratio.ratio > bound) & ~once.dead_high
         return replace(once, dead_dual=dual)
 
 

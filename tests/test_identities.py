@@ -15,9 +15,9 @@ from rlcore.aggregation import ConstantLength, SequenceMean, SequenceSum, TokenM
 from rlcore.algorithm import Algorithm, PolicyOutput, policy_loss, shaped_reward
 from rlcore.algorithms import CATALOG, CISPO, GRPO, GSPO, GSPO_TOKEN, by_key
 from rlcore.kl import NoKl
-from rlcore.ratios import SequenceRatio, SequenceTokenRatio, TokenRatio
+from rlcore.ratios import Ratio, SequenceRatio, SequenceTokenRatio, TokenRatio
 from rlcore.rollout import Rollout
-from rlcore.surrogates import Cispo, DualClip, PpoClip, ScoreFunction, TwoSidedClip, Unclipped
+from rlcore.surrogates import Cispo, DualClip, Gmpo, PpoClip, Rule, ScoreFunction, TwoSidedClip, Unclipped
 from tests.batches import gradients, loss_of, on_policy, ragged_batch
 
 property_test = settings(max_examples=15, deadline=None, derandomize=True)
@@ -156,6 +156,26 @@ def test_dual_clip_and_two_sided_clip_part_inside_the_band() -> None:
     a, b = DualClip(eps_high=1.0, c=1.1), TwoSidedClip(eps_high=1.0, delta=1.1)
     losses = [loss_of(with_(GRPO.algorithm, surrogate=s), now, rollout).loss for s in (a, b)]
     assert abs(losses[0] - losses[1]) > 1e-3
+
+
+BOUNDED = (
+    PpoClip(), PpoClip(eps_low=0.2, eps_high=1.0), DualClip(eps_high=1.0, c=1.1), DualClip(c=3.0), Gmpo(),
+    TwoSidedClip(eps_low=0.2, eps_high=0.25, delta=4.0), TwoSidedClip(eps_low=0.2, eps_high=1.0, delta=1.1),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("surrogate", BOUNDED, ids=repr)
+def test_a_token_is_marked_dead_exactly_where_its_ratio_has_no_slope(surrogate: Rule) -> None:
+    """Wherever the second bound lies: inside the band, on its edge or beyond."""
+    ratio = torch.exp(torch.linspace(-2, 2, 401, dtype=torch.float64)).repeat(2, 1).requires_grad_()
+    advantages = torch.tensor([[1.5], [-0.5]], dtype=torch.float64).expand_as(ratio)
+    mask = torch.ones_like(ratio, dtype=torch.bool)
+    parts = Ratio(ratio.log(), ratio, ratio.log(), "token")
+    (slope,) = torch.autograd.grad(surrogate.objective(parts, advantages, ratio.log(), mask).sum(), ratio)
+    flags = surrogate.clipping(parts, advantages, mask)
+    dead = flags.dead_low | flags.dead_high | flags.dead_dual
+    assert dead.any() and not dead.all()
+    assert torch.equal(dead, slope == 0)
 
 
 # ---------------------------------------------------------------- advantages in time

@@ -158,10 +158,11 @@ def row_of(record: StepRecord, update: int, row: int) -> Row:
     assert record.trace is not None
     u = record.trace.updates[update]
     valid = u.mask[row]
-    taken = record.trace.rollout["action"][u.rows[row]][valid]
+    sampled = np.flatnonzero(record.trace.kept)[u.rows[row]]  # updates count only the rows that selection let through
+    taken = record.trace.rollout["action"][sampled][valid]
     return Row(
         u.token_log_ratio[row][valid], token_names(record.config, taken), float(u.advantages[row][valid][0]),
-        _asked(record.trace.rollout, u.rows[row]),
+        _asked(record.trace.rollout, sampled),
     )  # fmt: skip
 
 
