@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from rlcore.algorithm import PolicyOutput
-from rlcore.policies.heads import Categorical
 from rlcore.policies.parameters import Layout, Params
 from rlcore.rollout import Rollout
 from rlcore.slopes import Slopes
@@ -123,24 +122,23 @@ def by_hand(run: Run, rollout: Rollout) -> Scored:
     """
     obs, action, shape = rollout.obs, rollout.action.reshape(-1), rollout.action.shape
     place = EveryState(obs.reshape(-1)) if obs.dtype == torch.int64 else EveryRow()
-    head = Categorical(torch.log_softmax(run.logits, dim=-1))
-    size, actions = head.logp.shape
+    every = torch.log_softmax(run.logits, dim=-1)
+    prob, finite = every.exp(), every.clamp(min=torch.finfo(every.dtype).min)
+    size, actions = every.shape
     pairs = place.pairs(action, actions)
-    logp = head.logp.view(-1).index_select(0, pairs).view(shape)
-    entropy = place.rows(head.entropy()).view(shape)
+    logp = every.view(-1).index_select(0, pairs).view(shape)
+    entropy = place.rows((prob * finite).sum(-1).neg_()).view(shape)
     value = torch.zeros_like(logp) if run.value is None else place.rows(run.value).view(shape)
-    now = PolicyOutput(logp, entropy, value, place.rows(head.logp).view(*shape, actions))
+    now = PolicyOutput(logp, entropy, value, place.rows(every).view(*shape, actions))
 
     def back(slopes: Slopes) -> None:
-        asked = torch.zeros_like(head.logp)
+        asked = torch.zeros_like(every)
         if slopes.logp is not None:
             asked.view(-1).index_add_(0, pairs, slopes.logp.reshape(-1))
         if slopes.dist is not None:
             asked += place.gathered(slopes.dist.reshape(-1, actions), size)
-        prob = head.logp.exp()
         if slopes.entropy is not None:
-            surprise = head.logp.clamp(min=torch.finfo(prob.dtype).min)
-            asked -= place.gathered(slopes.entropy.reshape(-1), size).unsqueeze(-1) * prob * (1 + surprise)
+            asked -= place.gathered(slopes.entropy.reshape(-1), size).unsqueeze(-1) * prob * (1 + finite)
         of_value = None
         if run.value is not None and slopes.value is not None:
             of_value = place.gathered(slopes.value.reshape(-1), size)
