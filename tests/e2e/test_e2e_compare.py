@@ -30,7 +30,7 @@ def test_two_algorithms_over_seeds_with_intervals_and_their_export(page, app_url
     page.on("pageerror", lambda error: problems.append(str(error)))
     open_compare(page, app_url, "arms=grpo,gspo&env=bandit&seeds=6&steps=12&smooth=0.4")
     done(page)
-    charts = page.locator(".surrogate-figure [role=img]")
+    charts = page.locator(".surrogate-figure [role=figure]")
     for place in (0, 1):
         charts.nth(place).locator(".main-svg").first.wait_for()
     assert charts.count() == 2
