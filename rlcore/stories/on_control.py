@@ -7,7 +7,7 @@ from rlcore.stories.story import Arm, Outcome, Story, at_least, below, largest, 
 TWENTY = Story(
     name="cartpole-without-clip",
     title="CartPole: twenty passes without a bound",
-    recipe="ppo", env="CartPole-v1", settings={"epochs": 20}, steps=30, rate=5,
+    recipe="ppo", env="CartPole-v1", settings={"epochs": 20}, steps=15, rate=5,
     claim="Twenty passes over each batch do no harm with ε = 0.2; without a bound, a batch moves the policy by nats and its entropy is gone.",
     question="Twenty passes over every batch and no bound on the ratio. How far does a batch move the policy at its worst "
     "(KL to the old policy; 0.02 is usual), and what is left of the entropy (0.69 at the start)?",

@@ -72,12 +72,11 @@ AGGREGATE = Story(
     question="Each reply's loss is averaged over its own tokens (sequence mean). What happens to the length (about 6 tokens at first)?",
     outcomes=(
         Outcome(key="shorter", says="Replies get shorter by half a token or more", when=(below(last("length_mean"), -0.5, minus=first("length_mean")),)),
-        Outcome(key="same", says="They stay within half a token", when=(below(last("length_mean"), 0.5, minus=first("length_mean")),)),
-        Outcome(key="longer", says="They grow by half a token or more"),
+        Outcome(key="kept", says="They keep their length, or grow"),
     ),
     arms=(
         Arm(name="sequence mean", settings={"algorithm.aggregate": {"kind": "sequence_mean"}}, expects="shorter"),
-        Arm(name="token mean", settings={"algorithm.aggregate": {"kind": "token_mean"}}, expects="longer", share=0.4),
+        Arm(name="token mean", settings={"algorithm.aggregate": {"kind": "token_mean"}}, expects="kept"),
     ),
     because="With 1/length in front, a token of a short good reply is pushed harder than a token of a long good one, so short wins. "
     "The token mean gives every token the same say. Which way lengths then drift depends on which replies are right: here they stay or grow.",
