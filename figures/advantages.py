@@ -106,7 +106,7 @@ def conventions(found: Mapping[str, Judged], labels: Mapping[str, str]) -> Plate
                 opacity=1, hover=labels[name] + ": %{y:+.5f}",
             )  # fmt: skip
         d.across(0, along="y")
-        d.x("answer", tickvals=places.tolist(), ticktext=names)
+        d.x("answer", tickvals=places.tolist(), ticktext=names, zeroline=False)
         d.y("advantage")
         return d.figure(height=380)
 
@@ -222,7 +222,7 @@ def scatter(found: Enumerated, name: str) -> Plate:
                 hover="true %{y:+.4f}",
             )  # fmt: skip
         arms = [f"arm {i + 1}" for i in range(found.rewards.size)]
-        d.x("", tickvals=list(range(len(arms))), ticktext=arms)
+        d.x("", tickvals=list(range(len(arms))), ticktext=arms, zeroline=False)
         d.y("gradient per logit")
         return d.figure(height=400)
 

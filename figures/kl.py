@@ -72,11 +72,11 @@ def values(tried: Bench, spread: Mapping[str, np.ndarray], *, samples: int) -> P
             [-0.6, len(names) - 0.4], [tried.exact] * 2, "exact KL", color=d.color.dead, dash="dash", width=1.6,
             hover="exact KL %{y:.5f}",
         )  # fmt: skip
-        d.x("", tickvals=list(range(len(names))), ticktext=names, range=[-0.6, len(names) - 0.4])
+        d.x("", tickvals=list(range(len(names))), ticktext=names, range=[-0.6, len(names) - 0.4], zeroline=False)
         d.y(f"estimate from {samples} samples, nats")
         return d.figure(height=380)
 
-    told = "; ".join(f"{t.name}: mean {t.mean:.4f}, bias {t.bias:+.4f}, spread {t.std:.3f}" for t in tried.trials)
+    told = "; ".join(f"{t.name}: mean {t.mean:.4f}, bias {t.bias:+.4f}, spread of one sample {t.std:.3f}" for t in tried.trials)
     table = {
         "estimator": [t.name for t in tried.trials], "mean": [t.mean for t in tried.trials],
         "bias": [t.bias for t in tried.trials], "std of one sample": [t.std for t in tried.trials],

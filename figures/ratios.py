@@ -47,9 +47,9 @@ def response(found: Response, names: Sequence[str], bands: Bands, *, chosen: int
             _kept(d, found, key, places, len(found.by_recipe) - 1 - level)
         labels = [NAMES[key] for key in reversed(list(found.by_recipe))]
         d.y("ratio", row=1)
-        d.y("", row=2, tickvals=list(range(len(labels))), ticktext=labels, range=[-0.6, len(labels) - 0.4])
+        d.y("", row=2, tickvals=list(range(len(labels))), ticktext=labels, range=[-0.6, len(labels) - 0.4], zeroline=False)
         few = len(places) <= 40
-        d.x("token", range=ends, **({"tickvals": places.tolist(), "ticktext": list(names)} if few else {}))
+        d.x("token", range=ends, zeroline=False, **({"tickvals": places.tolist(), "ticktext": list(names)} if few else {}))
         return d.figure(height=480, margin={"l": 92, "r": 10, "t": 14, "b": 46})
 
     silenced = "; ".join(
@@ -134,8 +134,8 @@ def bands(found: Spread, widths: Bands, *, length: int) -> Plate:
         ):
             if at > 0:
                 d.across(at, color=drawn.color(mode), dash="dash", width=2)
-                d.note(at, 1.02 * top, text, color=drawn.color(mode))
-        d.x("|ratio − 1|", type="log", range=[-5.2, 0.8])
+                d.note(at, 1.05 * top, f" {text}", color=drawn.color(mode), xanchor="left")
+        d.x("|ratio − 1|", type="log", range=[-5.2, 0.8], exponentformat="power", dtick=1)
         d.y("share", tickformat=".0%", range=[0, 1.2 * top])
         return d.figure(height=380)
 

@@ -79,10 +79,11 @@ def _room(y: np.ndarray) -> list[float]:
 
 
 def _kinds(d: Drawing, samples: Samples) -> tuple[tuple[str, np.ndarray, str, str], ...]:
-    """Three kinds of token, told apart by shape as well as color: name, which, symbol, color."""
+    """Three kinds of token with A != 0, told apart by shape as well as color: name, which, symbol, color."""
+    learns = ~samples.dead & (samples.advantage != 0)
     return (
-        ("inside the band", ~samples.outside & ~samples.dead, "circle", d.ink),
-        ("outside, gradient alive", samples.outside & ~samples.dead, "diamond-open", d.color.worse),
+        ("inside the band", ~samples.outside & learns, "circle", d.ink),
+        ("outside, gradient alive", samples.outside & learns, "diamond-open", d.color.worse),
         ("gradient is zero", samples.dead, "x", d.color.dead),
     )
 
@@ -147,8 +148,11 @@ def plane(samples: Samples, *, eps_low: float, eps_high: float) -> Plate:
         d.box(1 + eps_high, right, 0, reach, color=d.color.dead)
         d.box(left, 1 - eps_low, -reach, 0, color=d.color.dead)
         d.band(1 - eps_low, 1 + eps_high)
-        for name, chosen, symbol, paint in _kinds(d, samples):
+        nothing = ("A = 0, no gradient anyway", samples.advantage == 0, "circle-open", d.color.mark)
+        for name, chosen, symbol, paint in (*_kinds(d, samples), nothing):
             index = np.flatnonzero(chosen)
+            if not index.size:
+                continue
             cells = (_span(samples.ratio) / 60, 2 * reach / 60)
             first, count = clustered(samples.ratio[index], samples.advantage[index], cells=cells)
             index = index[first]
@@ -165,10 +169,11 @@ def plane(samples: Samples, *, eps_low: float, eps_high: float) -> Plate:
         d.y("advantage A", range=[-1.08 * reach, 1.08 * reach])
         return d.figure(height=430)
 
-    alive = int((samples.outside & ~samples.dead).sum())
+    alive, nothing = int((samples.outside & ~samples.dead & (samples.advantage != 0)).sum()), int((samples.advantage == 0).sum())
     told = (
-        f"Of {samples.count} tokens {int(samples.outside.sum())} ({samples.outside_fraction:.1%}) are outside the band and "
-        f"{int(samples.dead.sum())} ({samples.dead_fraction:.1%}) have no gradient; {alive} are outside and still learn."
+        f"Of {samples.count} tokens {int(samples.outside.sum())} ({samples.outside_fraction:.1%}) are outside the band, and the "
+        f"bound has removed the gradient of {int(samples.dead.sum())} ({samples.dead_fraction:.1%}); {alive} are outside and still "
+        f"learn." + (f" {nothing} have A = 0 and no gradient wherever they are." if nothing else "")
     )
     table = {
         "row": samples.row.tolist(), "step": samples.position.tolist(), "ratio": samples.ratio.tolist(),

@@ -22,6 +22,7 @@ from rlcore.knobs import SettingError, Value, explain
 
 FOLDER = Path(__file__).resolve().parent.parent / "assets" / "evidence"
 LEVEL = 0.95
+NOTHING = 0.01  # of the larger of two means: what lies closer to 0 is practically nothing
 
 Verdict = Literal["supported", "not shown", "contradicted"]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
@@ -136,6 +137,15 @@ class Evidence(Value):
         """Mean paired difference over seeds with its interval."""
         pairs = zip(self.arms[comparison.arm], self.arms[comparison.minus], strict=True)
         return interval(tuple(a - b for a, b in pairs))
+
+    def practically_nothing(self, comparison: Comparison) -> bool:
+        """Whether the whole interval of the difference is smaller than 1 % of the larger of both means.
+
+        A sure sign may belong to a difference that nobody would notice; a verdict alone does not tell.
+        """
+        found = self.difference(comparison)
+        largest = max(abs(self.mean(comparison.arm).mean), abs(self.mean(comparison.minus).mean))
+        return max(abs(found.low), abs(found.high)) < NOTHING * largest
 
     @property
     def verdict(self) -> Verdict | None:

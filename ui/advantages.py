@@ -14,7 +14,7 @@ from rlcore.explore import difficulty as difficulties
 from rlcore.explore import exact as exacts
 from rlcore.explore import groups
 from ui import bars, controls, figure
-from ui.refusals import forget
+from ui.refusals import REFUSED, forget
 
 LIMIT = 1e6
 PRESETS = {
@@ -193,7 +193,7 @@ def _by_hand(gamma: float, lam: float) -> None:
     with right:
         values = controls.numbers("hand_values", "The critic's values V", (0.2, 0.5, 0.4), **limits)
     if len(rewards) != len(values):
-        st.error(f"hand_values: needs as many numbers as there are rewards ({len(rewards)}), got {len(values)}")
+        st.error(f"hand_values: needs as many numbers as there are rewards ({len(rewards)}), got {len(values)}", icon=REFUSED)
         return
     found = credits.by_hand(rewards, values, gamma=gamma, lam=lam)
     labels = {"td": "λ = 0 (TD error)", "gae": f"λ = {lam:g}", "monte_carlo": "λ = 1 (return − V)"}

@@ -5,6 +5,7 @@ A claim is shown with its verdict, its interval and its seeds, whatever they say
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -87,7 +88,9 @@ def table() -> None:
     st.markdown(
         "Each claim was measured on this engine with the seeds shown. A verdict follows from a rule: *supported* where the "
         "95 % t-interval of the paired difference lies on the claimed side of 0, *contradicted* on the other side, else *not "
-        "shown*. Several claims are looked at, so expect one in twenty to be off by chance."
+        "shown*. A verdict is about the sign, not the size: a difference that is sure but smaller than 1 % of the larger mean is called "
+        "practically nothing. Of many 95 % intervals about one in twenty misses its true value by chance. And what holds in these "
+        "small worlds, at these settings, need not hold in a large model."
     )
     used = dict.fromkeys(c.evidence for axis in axes() for cell in axis.cells.values() for c in cell.measured)
     for name in used:
@@ -116,10 +119,24 @@ def _line(evidence: Evidence, comparison: Comparison) -> str:
     found = evidence.difference(comparison)
     about = comparison.says or evidence.claim.rstrip(".")
     unit = f" {evidence.unit}" if evidence.unit else ""
-    return (
-        f"{BADGES[judge(comparison, found)]} {about[:1].upper()}{about[1:]}: {comparison.arm} − {comparison.minus} = "
-        f"{found.mean:+.3g} [{found.low:+.3g}, {found.high:+.3g}]{unit}, {found.n} seeds."
+    claimed = {"above": "> 0", "below": "< 0", "within": f"within ±{comparison.margin:g}"}[comparison.direction]
+    told = (
+        f"{BADGES[judge(comparison, found)]} {_capital(about)}: {comparison.arm} minus {comparison.minus}: {signed(found.mean)} "
+        f"[{signed(found.low)}, {signed(found.high)}]{unit}, {found.n} seeds; claimed {claimed}."
     )
+    if comparison.direction != "within" and evidence.practically_nothing(comparison):
+        told += " **Practically nothing:** less than 1 % of the larger of the two."
+    return told
+
+
+def signed(value: float) -> str:
+    """A difference as it is shown: three digits, with a true minus sign."""
+    return f"{value:+.3g}".replace("-", "−") if value else "0"
+
+
+def _capital(text: str) -> str:
+    """A sentence's first letter made large, unless the sentence begins with a symbol."""
+    return text[:1].upper() + text[1:] if text[:1].isascii() and not re.match(r"[a-z]+\d", text) else text
 
 
 def in_full(name: str) -> None:

@@ -133,8 +133,9 @@ def _term_by_term(eps_low: float, eps_high: float) -> None:
         rf"\,) = {p.objective:.4g}"
     )
     where = "outside the band" if p.outside else "inside the band"
+    gradient = "zero, since A = 0" if p.advantage == 0 else "zero" if p.dead else "alive"
     st.markdown(
-        f"This token is **{where}** and its gradient is **{'zero' if p.dead else 'alive'}**: "
+        f"This token is **{where}** and its gradient is **{gradient}**: "
         f"d objective / d log π = **{p.slope:.4g}**."
     )
 
@@ -147,7 +148,7 @@ def gradient(updates: tuple[UpdateTrace, ...]) -> None:
     left, right = st.columns(2)
     left.metric("Outside the band", f"{found.outside_fraction:.1%}", border=True)
     left.caption("CleanRL `losses/clipfrac`, SB3 `train/clip_fraction`; here `clip_fraction_outside`")
-    right.metric("Gradient is zero", f"{found.dead_fraction:.1%}", border=True)
+    right.metric("Gradient removed by the bound", f"{found.dead_fraction:.1%}", border=True)
     right.caption(
         "TRL `clip_ratio/region_mean`, verl `actor/pg_clipfrac`, OpenRLHF `ppo_clip_ratio`; here `clip_fraction`"
     )
@@ -202,7 +203,7 @@ def kl(updates: tuple[UpdateTrace, ...]) -> None:
     st.markdown("**The recorded tokens** (those with A ≠ 0) at their ratios of this update:")
     counted = penalty.judged(names, update, **settings)
     labels = [reuse_figures.LOOKS[name][0] for name in counted]
-    columns = {"pushed on": "pushed", "gradient zero": "silent", "pulled back": "pulled"}
+    columns = {"pushed as A asks": "pushed", "gradient zero": "silent", "pushed against A": "pulled"}
     table = {label: [getattr(each, field) for each in counted.values()] for label, field in columns.items()}
     st.table({"mechanism": labels, **table}, hide_index=True)
     st.caption(

@@ -41,6 +41,6 @@ def evidence() -> Evidence:
         seeds=TEN,
         arms=measured(SETTINGS, TEN, balanced),
         comparison=Comparison(arm="PPO", minus="GRPO"),
-        further=(Comparison(arm="PPO", minus="GSPO", says="against GSPO"),),
+        further=(Comparison(arm="PPO", minus="GSPO", says="PPO balances longer than GSPO"),),
         caveat="Presets with one time limit, none tuned for this: PPO plays 8 worlds for 128 steps a step, the others 16 whole episodes.",
     )

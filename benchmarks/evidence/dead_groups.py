@@ -35,5 +35,5 @@ def evidence() -> Evidence:
         seeds=TWENTY,
         arms=measured(SETTINGS, TWENTY, dead),
         comparison=Comparison(arm="G = 2", minus="G = 16"),
-        further=(Comparison(arm="G = 4", minus="G = 16", says="4 against 16"),),
+        further=(Comparison(arm="G = 4", minus="G = 16", says="groups of 4 are dead more often than groups of 16"),),
     )

@@ -76,14 +76,14 @@ def evidence() -> Evidence:
         further=(
             Comparison(
                 arm="reward to go, critic", minus="reward to go, no baseline", direction="below",
-                says="a critic subtracted from the reward to go",
+                says="so does a critic's value, subtracted from the reward to go",
             ),
             Comparison(
                 arm="reward to go, critic", minus="return, group mean", direction="below",
-                says="a critic against the group's mean",
+                says="a critic's value leaves less noise than the group's mean",
             ),
             Comparison(
-                arm="GAE, λ = 0.95", minus="reward to go, critic", direction="below", says="λ < 1 on top of the critic",
+                arm="GAE, λ = 0.95", minus="reward to go, critic", direction="below", says="λ < 1 on top of the critic leaves less noise still",
             ),
         ),
         caveat="On policy, no whitening, one small world; λ < 1 trades this noise for a bias that is not measured here.",

@@ -28,7 +28,7 @@ def evidence() -> Evidence:
         arms=measured(SETTINGS, TWENTY, mean_exact_return),
         comparison=Comparison(arm="G = 2", minus="G = 16", direction="below"),
         further=(
-            Comparison(arm="G = 4", minus="G = 16", direction="below", says="groups of 4"),
-            Comparison(arm="G = 64", minus="G = 16", says="one group of 64"),
+            Comparison(arm="G = 4", minus="G = 16", direction="below", says="groups of 4 learn more slowly than groups of 16"),
+            Comparison(arm="G = 64", minus="G = 16", says="one group of 64 learns faster than groups of 16"),
         ),
     )

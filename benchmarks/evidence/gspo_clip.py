@@ -46,7 +46,7 @@ def evidence() -> Evidence:
         arms={name: tuple(one[name] for one in each) for name in each[0]},
         comparison=Comparison(arm="GSPO 3e-4/4e-4, tokens dead", minus="GRPO ±0.2, tokens dead"),
         further=(
-            Comparison(arm="GSPO 3e-3/4e-3, tokens dead", minus="GSPO 3e-4/4e-4, tokens dead", direction="below", says="ten times wider: less"),
+            Comparison(arm="GSPO 3e-3/4e-3, tokens dead", minus="GSPO 3e-4/4e-4, tokens dead", direction="below", says="ten times wider, it removes fewer"),
             Comparison(arm="GSPO ±0.2, rows dead", minus="GRPO ±0.2, tokens dead", direction="within", margin=0.01, says="GSPO at GRPO's 0.2 hardly clips here"),
         ),
         caveat="A property of ε and of replies of six to nine tokens, not of GSPO as such.",

@@ -32,10 +32,10 @@ def evidence() -> Evidence:
         arms=final(SETTINGS, TEN, lambda run: sum(run["reward_mean"]) / STEPS),
         comparison=Comparison(arm="GSPO, ε = 0.003", minus="GRPO, ε = 0.05"),
         further=(
-            Comparison(arm="GSPO, ε = 0.003", minus="GRPO, ε = 0.2", says="against GRPO's default ε"),
-            Comparison(arm="GSPO, ε = 0.003", minus="GRPO, ε = 0.02", says="against a still narrower GRPO"),
+            Comparison(arm="GSPO, ε = 0.003", minus="GRPO, ε = 0.2", says="GSPO learns better than GRPO at its default ε"),
+            Comparison(arm="GSPO, ε = 0.003", minus="GRPO, ε = 0.02", says="GSPO learns better than a GRPO that clips more narrowly still"),
             Comparison(arm="GRPO, ε = 0.05", minus="GRPO, ε = 0.2", says="GRPO itself gains from a narrower ε"),
-            Comparison(arm="GSPO, ε = 0.01", minus="GSPO, ε = 0.003", direction="below", says="GSPO is sensitive to its ε, too"),
+            Comparison(arm="GSPO, ε = 0.01", minus="GSPO, ε = 0.003", direction="below", says="GSPO learns less with ε = 0.01 than with 0.003"),
         ),
         caveat="ε = 0.003 and 0.05 were picked on another start before; all widths tried are shown. Toy scale says nothing about "
         "long responses.",

@@ -33,7 +33,7 @@ def evidence() -> Evidence:
         comparison=Comparison(arm="PPO", minus="GRPO"),
         further=(
             Comparison(arm="GSPO", minus="GRPO", direction="within", margin=0.001, says="GSPO holds what GRPO holds"),
-            Comparison(arm="PPO, value head", minus="GRPO, words", says="a value head on a shared trunk costs next to nothing"),
+            Comparison(arm="PPO, value head", minus="GRPO, words", says="a value head on a shared trunk adds something, too"),
         ),
         caveat="Counted, so it is the same for every seed. This engine keeps the reference also where β is 0.",
     )

@@ -13,7 +13,7 @@ from rlcore.explore.duel import Duel, duel, fewer, frozen_at, silenced
 from rlcore.presets import preset
 from tests.pages.opened import opened, words
 from tests.pages.test_page_ratios import table
-from ui.comparison import THREE, axes, said
+from ui.comparison import THREE, Claim, axes, said
 from ui.duel_batch import ALL
 from ui.stories import stories
 
@@ -144,8 +144,16 @@ def test_a_claim_of_the_comparison_has_its_evidence(axis: str, key: str, claim) 
     assert len(evidence.seeds) >= 10
     found = evidence.difference(evidence.comparisons[claim.which])
     line = said(claim)
-    assert f"{found.mean:+.3g} [{found.low:+.3g}, {found.high:+.3g}]" in line and f"{found.n} seeds" in line
+    mean, low, high = ((f"{x:+.3g}" if x else "0").replace("-", "−") for x in (found.mean, found.low, found.high))
+    assert f"{mean} [{low}, {high}]" in line and f"{found.n} seeds" in line
     assert evidence.comparisons[claim.which].arm in line and np.isfinite(found.mean)
+
+
+def test_a_sure_but_tiny_difference_is_called_practically_nothing() -> None:
+    tiny = said(Claim("credit", 4))
+    assert " supported]" in tiny and "Practically nothing" in tiny
+    assert "Practically nothing" not in said(Claim("credit", 0))
+    assert "λ < 1 adds" in said(Claim("credit", 2)) and "claimed > 0" in said(Claim("credit", 2))
 
 
 def test_the_comparison_shows_every_axis_and_each_kind_of_verdict() -> None:
