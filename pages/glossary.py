@@ -2,10 +2,11 @@
 
 from ui import page
 
-page.head("glossary", settings=("term", "q", "kind"))
+words = page.head("glossary", settings=("term", "q", "kind"))
 page.engine()
 
 from ui import glossary  # noqa: E402  (after the words are on the screen: it needs the engine)
 
 glossary.entry()
 glossary.search()
+page.questions(words.section("names"))
