@@ -197,7 +197,7 @@ def _dead() -> dict[str, float]:
     dead = {(p, g): 100 * (p**g + (1 - p) ** g) for p in (0.05, 0.1, 0.2) for g in (2, 8, 16)}
     return {
         "66 %": dead[0.05, 8], "44 %": dead[0.05, 16], "17 %": dead[0.2, 8], "2.8 %": dead[0.2, 16],
-        "82 %": dead[0.1, 2], "19 %": dead[0.1, 16],
+        "82 %": dead[0.1, 2], "19 %": dead[0.1, 16], "68 %": dead[0.2, 2],
     }  # fmt: skip
 
 
@@ -371,7 +371,7 @@ def _deterrence() -> dict[str, float]:
 
 @fact("state-of-seven-billion")
 def _state() -> dict[str, float]:
-    return {"112 GB": 16 * 7.0, "14 GB": 2 * 7.0, "252 GB": 2 * 112 + 2 * 14.0, "126 GB for": 112 + 14.0}
+    return {"112 GB": 16 * 7.0, "14 GB": 2 * 7.0, "252 GB": 2 * 112 + 2 * 14.0, "126 GB for": 112 + 14.0, "224 GB": 2 * 112.0}
 
 
 @fact("critical-batch")
@@ -436,7 +436,7 @@ def _sync() -> dict[str, float]:
 @fact("flops-a-token")
 def _flops() -> dict[str, float]:
     grpo = 2 + 2 + 6
-    return {"10P": grpo, "20P": grpo + (2 + 6) + 2, "8P": 2 + 6, "2P for": 2.0}
+    return {"10P": grpo, "20P": grpo + (2 + 6) + 2, "8P": 2 + 6, "2P for": 2.0, "12P": grpo + 2}
 
 
 @fact("tensor-parallel-over-the-network")

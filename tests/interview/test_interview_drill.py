@@ -106,6 +106,17 @@ def test_nothing_missed_nothing_asked(bank: Bank) -> None:
 # ---------------------------------------------------------------- suggestions
 
 
+EMPTY = (
+    "I think this is the one that matters, and it depends on the case. We look at all of it, and then it is more or less the "
+    "same over the long run, with no difference. As I said, it is not that easy, there are several things. I mean, it depends."
+)
+
+
+@pytest.mark.parametrize("rubric", RUBRICS)
+def test_an_empty_answer_ticks_nothing(rubric: Rubric) -> None:
+    assert not [one.point_id for one in suggest(rubric, EMPTY) if one.ticked]
+
+
 @pytest.mark.parametrize("rubric", RUBRICS)
 def test_a_point_in_its_own_words_is_suggested(rubric: Rubric) -> None:
     """Terms must match the point they stand for; otherwise they can match no honest answer."""
