@@ -109,4 +109,4 @@ def _ordered(told: Sequence[Moved], words: Mapping[str, str]) -> list[Moved]:
 
 
 def _n(x: float) -> str:
-    return f"{x:.2g}" if abs(x) < 100 else f"{x:.0f}"
+    return (f"{x:.2g}" if abs(x) < 100 else f"{x:.0f}").replace("-", "−")

@@ -14,7 +14,7 @@ from typing import Any
 from live.contract import Errand, Setting, Training, Viewer
 from live.events import awaited
 from live.schedule import Part
-from live.shown import Opening
+from live.shown import Bound, Opening
 from live.trained import MAX_STEPS, Trained
 from rlcore.knobs import SettingError
 
@@ -130,7 +130,8 @@ class LiveRun(Trained):
             if self._training is None:
                 raise SettingError(f"fork: the run is {self.state}; there is no step yet to fork from")
             step = self.tree.total if self._opening is None else self._opening.step
-            self._fork(step, self._config, ref=ref)
+            if self._bound is None:  # else one is being made: the second of two quick clicks
+                self._fork(step, self._config, ref=ref)
             self._schedule.play(step)
 
     def reset(self) -> None:
@@ -147,10 +148,11 @@ class LiveRun(Trained):
             if branch is None or self._training is None:
                 raise SettingError(f"branch: there is no branch {branch_id} any more")
             self._schedule.pause()
-            if branch is self.tree.current:
+            if branch is self.tree.current and self._bound is None:
                 return self._return()
             node = branch.nodes[-1] if branch.nodes else branch.root
-            self._leave(self._move(node, self._returned(branch, node)))
+            bound = Bound(self._training.config_of(node) if branch.wanted is None else branch.wanted)
+            self._leave(self._move(node, self._returned(branch, node, bound), bound), bound)
         return None
 
     # ------------------------------------------------------------ held and watched by pages and sockets
@@ -199,20 +201,26 @@ class LiveRun(Trained):
 
     def _take(self, ref: int, before: Any, wanted: Any) -> None:
         """Settings are another config now: the next step's, or those of the fork that is prepared."""
-        if self._opening is None:
+        if self._bound is not None:  # asked for on the way: it goes along
+            self._bound.ref = max(self._bound.ref, ref)
+        elif self._opening is None:
             self._asks(ref, before, wanted)
             self._schedule.hurry(self._clock())
             return
         self.schema += self._reshaped(before, wanted)
-        self._opening.wanted, self._set_at = wanted, self._clock()
+        self._set_at = self._clock()
+        if self._bound is not None:
+            self._bound.wanted = wanted
+        elif self._opening is not None:
+            self._opening.wanted = wanted
 
     def _open(self, step: int) -> None:
         if self._training is None:
             raise SettingError(f"step: the run is {self.state}; there is no step yet")
         if not 0 <= step <= self.tree.total:
             raise SettingError(f"step: must be between 0 and {self.tree.total}, got {step}")
-        if self._moving:
-            return None
+        if self._bound is not None:
+            raise SettingError("step: the run is on its way to another step, which is being recomputed; try again in a moment")
         self._schedule.pause()
         if step == self.tree.total and not self._error:
             return self._return()
@@ -235,21 +243,24 @@ class LiveRun(Trained):
 
     def _go_on_from_here(self) -> None:
         """Back to the present, which a failed run does not have."""
-        if self._error:
+        if self._error and self._bound is None:
             raise SettingError("run: it has failed; open its last good step and fork with other settings, or reset")
         self._return()
 
     def _fork(self, step: int, wanted: Any, *, ref: int) -> None:
         assert self._training is not None
+        bound = Bound(wanted, ref)
         if sum(len(branch.nodes) for branch in self.tree.branches) > MAX_STEPS:
-            self._leave(self._start_over(wanted))
+            self._leave(self._start_over(bound), bound)
             return
         node = self.tree.node_at(step)
-        self._leave(self._move(node, self._forked(step, node, wanted, ref=ref)))
+        self._leave(self._move(node, self._forked(step, node, bound), bound), bound)
 
-    def _leave(self, errand: Errand) -> None:
-        """The head goes elsewhere: nothing else is looked at meanwhile."""
-        self._opening, self._moving = None, True
+    def _leave(self, errand: Errand, bound: Bound) -> None:
+        """The head goes elsewhere: nothing else is looked at meanwhile, and steps asked for until now are not made."""
+        self.schema += self._reshaped(self._config, bound.wanted)
+        self._opening, self._bound, self._set_at = None, bound, self._clock()
+        self._schedule.drop()
         self._errands = [errand]
 
     @contextmanager

@@ -58,9 +58,13 @@ class Schedule:
         if self.rate >= LIVELY:
             self._next = min(self._next, max(now, self.begun_at + 1 / ANSWERS))
 
+    def drop(self) -> None:
+        """Steps that were asked for and not made yet are not wanted any more."""
+        self._steps, self.part = 0, None
+
     def restart(self, total: int) -> None:
         """The run stands at another step now: it may go a whole stretch from there."""
-        self._steps, self._stop_at, self.part = 0, total + self._stretch, None
+        self._stop_at = total + self._stretch
 
     def halt(self) -> None:
         self._steps = 0

@@ -54,6 +54,14 @@ class Opening:
     ready: bool = False
 
 
+@dataclass
+class Bound:
+    """Where the head is on its way to: the settings it will go on with there, and the request that asked for them."""
+
+    wanted: Any
+    ref: int = 0
+
+
 class Shown:
     """See the module's head.
 
@@ -86,7 +94,7 @@ class Shown:
         self._step: Step | None = None
         self._held, self._piece = False, dict[str, Any]()
         self._errands: list[Errand] = []
-        self._moving = False  # the head is on its way to another node
+        self._bound: Bound | None = None  # while the head is on its way to another node
         self._opening: Opening | None = None
         self._schedule = Schedule(rate=rate, playing=playing, stop_after=stop_after)
         self._plan = dict(request.then)
@@ -269,7 +277,9 @@ class Shown:
 
     @property
     def _config(self) -> Any:
-        """The settings shown: those of the next step, or of the fork that would be made from an opened one."""
+        """The settings shown: those of the next step, or of the fork that is made or would be made."""
+        if self._bound is not None:
+            return self._bound.wanted
         return self._wanted if self._opening is None else self._opening.wanted
 
     def _standing_due(self) -> float | None:

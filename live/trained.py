@@ -11,7 +11,7 @@ from typing import Any
 
 from live.contract import Errand, Piece, Step
 from live.events import Awaited
-from live.shown import Opening, Shown
+from live.shown import Bound, Opening, Shown
 from live.tree import Branch, Tree
 from rlcore.knobs import SettingError
 
@@ -117,7 +117,7 @@ class Trained(Shown):
                 self._errands = [each for each in self._errands if each is not errand]
         except Exception:
             with self._lock:
-                self._errands, self._moving = [], False
+                self._errands, self._bound = [], None
             raise
 
     # ------------------------------------------------------------ steps
@@ -187,7 +187,7 @@ class Trained(Shown):
                 self.version += 1
 
     def _insight_due(self) -> float | None:
-        if self._training is None or self._moving or not self.presence.leases:
+        if self._training is None or self._bound is not None or not self.presence.leases:
             return None
         return self._insight.due(self.epoch, self.tree.total, playing=self._schedule.playing)
 
@@ -216,13 +216,16 @@ class Trained(Shown):
                 self.version += 1
                 self._show(picture | {"opened": True})
 
-    def _move(self, node: int, arrived: Callable[[], None]) -> Errand:
-        """The head moves to a node; then `arrived` shows the path from there."""
+    def _move(self, node: int, arrived: Callable[[], None], bound: Bound) -> Errand:
+        """The head moves to a node; then `arrived` shows the path from there. A later move takes the place of this one."""
         assert self._training is not None
         yield from self._training.seek(node)
         with self._lock:
-            self._opening, self._error, self._note, self._effect, self._moving = None, "", "", "", False
+            if self._bound is not bound:
+                return
+            self._opening, self._error, self._note, self._effect = None, "", "", ""
             arrived()
+            self._bound = None
             self._schedule.restart(self.tree.total)
             self._undo.clear()
             self._plan = {}
@@ -231,36 +234,36 @@ class Trained(Shown):
             self.version += 1
             self._scene_stale, self._scene_at, self._traced = True, 0.0, True
 
-    def _forked(self, step: int, node: int, wanted: Any, *, ref: int) -> Callable[[], None]:
+    def _forked(self, step: int, node: int, bound: Bound) -> Callable[[], None]:
         def arrived() -> None:
             assert self._training is not None
             at = self._training.config_of(node)
             self.tree.current.wanted = self._wanted
             self._changes.forget()
-            self.tree.fork(step, self._training.difference(at, wanted))
-            self._asks(ref, at, wanted)
+            self.tree.fork(step, self._training.difference(at, bound.wanted))
+            self._asks(bound.ref, at, bound.wanted)
 
         return arrived
 
-    def _returned(self, branch: Branch, node: int) -> Callable[[], None]:
+    def _returned(self, branch: Branch, node: int, bound: Bound) -> Callable[[], None]:
         def arrived() -> None:
             assert self._training is not None
             at = self._training.config_of(node)
             self.tree.current.wanted = self._wanted
             self._changes.forget()
             self.tree.go(branch)
-            self._asks(0, at, at if branch.wanted is None else branch.wanted)
+            self._asks(bound.ref, at, bound.wanted)
 
         return arrived
 
-    def _start_over(self, wanted: Any) -> Errand:
+    def _start_over(self, bound: Bound) -> Errand:
         """Everything is forgotten: the tree has grown too large."""
         assert self._training is not None
-        self._training.restart(wanted)
+        self._training.restart(bound.wanted)
         with self._lock:
             self.tree = Tree()
             self._changes.forget()
-        yield from self._move(0, lambda: None)
+        yield from self._move(0, lambda: self._asks(bound.ref, self._wanted, bound.wanted), bound)
 
     # ------------------------------------------------------------ trouble, and telling
 
