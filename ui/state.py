@@ -221,10 +221,14 @@ def _seed(text: str, refused: list[str]) -> int:
 def _step(text: str | None, refused: list[str]) -> int | None:
     if text is None:
         return None
-    if text.isascii() and text.isdigit() and int(text[:9]) <= MAX_STEP:
+    if _is_step(text):
         return int(text)
     refused.append(f"step: must be a whole number from 0 to {MAX_STEP}, got {text[:60]!r}; playing from the start")
     return None
+
+
+def _is_step(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 9 and int(text) <= MAX_STEP
 
 
 def _with_settings(request: Request, extra: Mapping[str, str], refused: list[str]) -> Request:
@@ -237,6 +241,8 @@ def _with_settings(request: Request, extra: Mapping[str, str], refused: list[str
             request, problem = engine.joined(request, known, value)
         if problem:
             refused.append(problem)
+    if len(extra) > MAX_SETTINGS:
+        refused.append(f"an address holds at most {MAX_SETTINGS} settings; the other {len(extra) - MAX_SETTINGS} were not read")
     return request
 
 
@@ -248,10 +254,14 @@ def _with_changes(request: Request, text: str, refused: list[str]) -> Request:
         refused.append("then: this run changed its settings too often for a link; it starts with the newest ones")
         return request
     asked: list[tuple[int, dict[str, str]]] = []
-    for entry in text[:MAX_THEN].split("~~")[:MAX_CHANGES]:
+    entries = text[:MAX_THEN].split("~~")
+    if len(text) > MAX_THEN or len(entries) > MAX_CHANGES:
+        entries = entries[: min(MAX_CHANGES, len(entries) - (len(text) > MAX_THEN))]  # the last one may be cut in two
+        refused.append(f"then: holds at most {MAX_CHANGES} changes in {MAX_THEN} characters; only the first {len(entries)} were read")
+    for entry in entries:
         step, *rest = entry.split("~")
         last = asked[-1][0] if asked else 0
-        if not (step.isascii() and step.isdigit() and last < int(step[:9]) <= MAX_STEP and rest and len(rest) % 2 == 0):
+        if not (_is_step(step) and int(step) > last and rest and len(rest) % 2 == 0):
             refused.append(f"then: must be step~name~value~~step~name~value with growing steps, got {entry[:60]!r}")
             break
         asked.append((int(step), dict(zip(rest[::2], rest[1::2], strict=True))))

@@ -99,7 +99,18 @@ def test_a_step_and_changes_on_the_way_are_read():
     assert asked.request.then == ((12, (("eps_high", 0.05),)), (40, (("surrogate", "sapo"), ("tau_pos", 2))))
 
 
-@pytest.mark.parametrize("text", ["-1", "x", "1.5", "20001", "9" * 40])
+@pytest.mark.parametrize("text", ["-1", "x", "1.5", "20001", "9" * 40, "0" * 9 + "9" * 5000])
 def test_a_step_that_is_none_is_told(text):
     asked = state.read({"step": text})
     assert asked.request.stop is None and "step: must be a whole number from 0 to 20000" in asked.refused[0]
+
+
+def test_what_is_too_long_is_cut_where_nothing_is_misread_and_told():
+    """A change cut in two would be another number; more digits than Python reads would be an error."""
+    many = "~~".join(f"{step}~lr~0.0{step}" for step in range(1, 900))
+    asked = state.read({"then": many})
+    assert len(asked.refused) == 1 and f"only the first {len(asked.request.then)} were read" in asked.refused[0]
+    assert all(dict(values)["lr"] == float(f"0.0{step}") for step, values in asked.request.then)
+    assert len(state.read({"then": "0" * 9 + "9" * 5000 + "~lr~0.1"}).refused) == 1
+    crowd = {f"name{i}": "1" for i in range(60)}
+    assert "the other 20 were not read" in state.read(crowd).refused[-1]
