@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from live import engine
+from live import engine, warm
 from live.contract import Request
 from live.frames import encode
 from live.run import LiveRun
@@ -44,6 +44,7 @@ def main(
     """Print one JSON object with everything measured."""
     import torch
 
+    warm.wait()  # as the app does: without its freeze a full collection walks over torch in the middle of a turn
     torch.set_num_threads(1)
     run = LiveRun(Request("grpo", "bandit", 0, SETTINGS), engine.start, rate=1000.0, stop_after=10 * steps)
     run.hold()
