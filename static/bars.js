@@ -110,4 +110,7 @@ class Bars {
   }
 }
 
-const short = (value) => (Math.abs(value) < 5e-4 ? "0" : String(Number(value.toPrecision(3))));
+const short = (value) => {
+  const digits = Math.abs(value) < 1 ? value.toFixed(3) : value.toPrecision(3); // bars are narrow on a phone
+  return String(Number(digits) + 0);
+};

@@ -83,8 +83,7 @@ def conventions() -> None:
     labels = {name: convention.label for name, convention in groups.CONVENTIONS.items()}
     figure.show(figures.conventions(found, labels), key="conventions")
     rows = {
-        "convention": list(labels.values()),
-        "what it does": [c.source for c in groups.CONVENTIONS.values()],
+        "convention": [f"**{labels[name]}**: {c.source}" for name, c in groups.CONVENTIONS.items()],
         "divisor": [f"{each.scale[0]:.6g}" for each in found.values()],
         "advantages": [", ".join(f"{a:+.4g}" for a in each.advantages[:8]) for each in found.values()],
     }

@@ -121,7 +121,7 @@ def _line(evidence: Evidence, comparison: Comparison) -> str:
     unit = f" {evidence.unit}" if evidence.unit else ""
     claimed = {"above": "> 0", "below": "< 0", "within": f"within ±{comparison.margin:g}"}[comparison.direction]
     told = (
-        f"{BADGES[judge(comparison, found)]} {_capital(about)}: {comparison.arm} minus {comparison.minus}: {signed(found.mean)} "
+        f"{BADGES[judge(comparison, found)]} {_capital(about)}: {_named(comparison.arm)} − {_named(comparison.minus)} = {signed(found.mean)} "
         f"[{signed(found.low)}, {signed(found.high)}]{unit}, {found.n} seeds; claimed {claimed}."
     )
     if comparison.direction != "within" and evidence.practically_nothing(comparison):
@@ -132,6 +132,10 @@ def _line(evidence: Evidence, comparison: Comparison) -> str:
 def signed(value: float) -> str:
     """A difference as it is shown: three digits, with a true minus sign."""
     return f"{value:+.3g}".replace("-", "−") if value else "0"
+
+
+def _named(arm: str) -> str:
+    return f"“{arm}”" if " " in arm else arm
 
 
 def _capital(text: str) -> str:

@@ -72,16 +72,17 @@ def _rows(fought: Fought) -> tuple[np.ndarray, list[tuple[str, ...]]]:
 
 def _summary(fought: Fought) -> None:
     found = fought.found
-    columns: dict[str, list[str]] = {"": [each.label for each in _looks(fought)]}
+    lines: dict[str, list[str]] = {}
     valid = [int(s.mask.sum()) for s in found.stances]
-    columns["silent tokens"] = [f"{silenced(s)} of {n}" for s, n in zip(found.stances, valid, strict=True)]
-    columns["of them by a bound"] = [f"{s.clip_fraction:.1%}" for s in found.stances]
-    columns["outside the band"] = [f"{s.outside.sum() / max(n, 1):.1%}" for s, n in zip(found.stances, valid, strict=True)]
-    columns["loss"] = [f"{round(s.loss, 6) + 0.0:+.6f}" for s in found.stances]  # never "-0"
-    columns["size of the gradient"] = [f"{s.grad_norm:.4g}" for s in found.stances]
+    lines["silent tokens"] = [f"{silenced(s)} of {n}" for s, n in zip(found.stances, valid, strict=True)]
+    lines["gradient removed by a bound"] = [f"{s.clip_fraction:.1%}" for s in found.stances]
+    lines["outside the band"] = [f"{s.outside.sum() / max(n, 1):.1%}" for s, n in zip(found.stances, valid, strict=True)]
+    lines["loss"] = [f"{round(s.loss, 6) + 0.0:+.6f}" for s in found.stances]  # never "-0"
+    lines["size of the gradient"] = [f"{s.grad_norm:.4g}" for s in found.stances]
     if found.truth is not None:
-        columns["cosine with the exact gradient"] = [f"{x:.3f}" if np.isfinite(x) else "–" for x in found.truth]
-    st.table(columns, hide_index=True)
+        lines["cosine with the exact gradient"] = [f"{x:.3f}" if np.isfinite(x) else "–" for x in found.truth]
+    of_each = zip((each.label for each in _looks(fought)), zip(*lines.values(), strict=True), strict=True)
+    st.table({"": list(lines)} | {label: list(column) for label, column in of_each}, hide_index=True)
     dropped = [
         f"{drawn.label} dropped {len(found.rollout['mask']) - len(s.rows)} rows"
         for drawn, s in zip(_looks(fought), found.stances, strict=True)

@@ -28,9 +28,15 @@ def fought(keys: str, env: str, *, seed: int = 0, step: int = 8, epochs: int = 1
     return duel(batch, {key: whatif.changed(each, whatif.WhatIf(**how)) for key, each in plain.items()})
 
 
+def summary(app) -> list[list[str]]:
+    """A row for each contender: its name, then what stands in its column of the first table."""
+    frame = app.table[0].value
+    return [[name, *map(str, frame[name])] for name in frame.columns[1:]]
+
+
 def test_the_summary_is_the_engines() -> None:
     found = fought("ppo,grpo,gspo", "gridworld", epochs=4)
-    shown = table(opened("duel", epochs=4))
+    shown = summary(opened("duel", epochs=4))
     for row, stance, truth in zip(shown, found.stances, found.truth, strict=True):
         assert row[1] == f"{silenced(stance)} of {int(stance.mask.sum())}"
         assert row[4] == f"{round(stance.loss, 6) + 0.0:+.6f}"
@@ -39,7 +45,7 @@ def test_the_summary_is_the_engines() -> None:
 
 def test_what_if_reaches_the_engine() -> None:
     found = fought("grpo,dr_grpo", "gridworld", epochs=4, size=4, eps_low=0.05, eps_high=0.05, kl_beta=0.5, scale="none")
-    shown = table(opened(
+    shown = summary(opened(
         "duel", recipes="grpo,dr_grpo", epochs=4, group_size=4, eps_low=0.05, eps_high=0.05, kl_beta=0.5, scale="none"
     ))  # fmt: skip
     assert [row[5] for row in shown] == [f"{s.grad_norm:.4g}" for s in found.stances]
@@ -71,7 +77,7 @@ def test_a_step_of_a_live_run_is_the_runs_own_batch() -> None:
             time.sleep(0.02)
         app = opened("duel", run=run.rid, node=3)
         found = fought("ppo,grpo,gspo", "bandit", seed=4, step=2)  # node 3 is what the third step led to
-        assert [row[5] for row in table(app)] == [f"{s.grad_norm:.4g}" for s in found.stances]
+        assert [row[5] for row in summary(app)] == [f"{s.grad_norm:.4g}" for s in found.stances]
         assert "step 3 of the run" in words(app)
     finally:
         run.let_go()
@@ -86,7 +92,7 @@ def test_a_story_sets_only_controls_that_exist_and_opens(key: str) -> None:
 
 
 def told(key: str) -> list[list[str]]:
-    return table(opened("duel", story=key))
+    return summary(opened("duel", story=key))
 
 
 def test_the_loss_is_zero_and_the_gradient_is_not() -> None:
@@ -104,7 +110,7 @@ def test_at_its_papers_epsilon_gspo_drops_most_of_a_short_batch() -> None:
 
 def test_dead_groups_are_silent_under_grpo_and_dropped_by_dapo() -> None:
     app = opened("duel", story="dead")
-    silent = {row[0]: int(row[1].split()[0]) for row in table(app)}
+    silent = {row[0]: int(row[1].split()[0]) for row in summary(app)}
     assert silent["GRPO"] > silent["PPO"] == 0 == silent["DAPO"]
     assert "DAPO dropped" in words(app)
 
