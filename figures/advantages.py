@@ -252,7 +252,7 @@ def credit(found: Credited, row: int, names: tuple[str, ...]) -> Plate:
         return d.figure(height=420)
 
     told = "; ".join(
-        f"{LOOKS[n][0]} {found.by_name[n].correlation:.2f} (noise {found.by_name[n].noise:.3f})" for n in names
+        f"{LOOKS[n][0]} {found.by_name[n].correlation:.2f} (error's standard deviation {found.by_name[n].noise:.3f})" for n in names
     )
     table = {
         "step": steps.tolist(), "state": found.state[row][valid].tolist(), "reward": found.reward[row][valid].tolist(),

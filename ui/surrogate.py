@@ -147,10 +147,10 @@ def gradient(updates: tuple[UpdateTrace, ...]) -> None:
     found = curves.samples(PpoClip(eps_low=eps_low, eps_high=eps_high), update)
     left, right = st.columns(2)
     left.metric("Outside the band", f"{found.outside_fraction:.1%}", border=True)
-    left.caption("CleanRL `losses/clipfrac`, SB3 `train/clip_fraction`; here `clip_fraction_outside`")
+    left.markdown(":small[CleanRL `losses/clipfrac`, SB3 `train/clip_fraction`; here `clip_fraction_outside`]")
     right.metric("Gradient removed by the bound", f"{found.dead_fraction:.1%}", border=True)
-    right.caption(
-        "TRL `clip_ratio/region_mean`, verl `actor/pg_clipfrac`, OpenRLHF `ppo_clip_ratio`; here `clip_fraction`"
+    right.markdown(
+        ":small[TRL `clip_ratio/region_mean`, verl `actor/pg_clipfrac`, OpenRLHF `ppo_clip_ratio`; here `clip_fraction`]"
     )
     figure.show(figures.plane(found, eps_low=eps_low, eps_high=eps_high), key="plane")
 
