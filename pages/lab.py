@@ -8,6 +8,7 @@ from live.contract import Request, Setting
 from live.server import ServerFull
 from ui import lab_bar, lab_stories, share, state
 from ui.live_panel import live_panel
+from ui.refusals import literal
 
 BAND = (
     "Drag **ε** down to 0.01 while it trains: the dashed band on the samples closes, crosses appear, and *clip fraction* "
@@ -30,14 +31,15 @@ def choose(request: Request, link: share.Taught) -> None:
         for key, value in (("lab_recipe", request.recipe), ("lab_env", request.env)):
             st.session_state.setdefault(key, value)
         order = [*state.FIRST, *(name for name in state.RECIPES if name not in state.FIRST)]
-        for name, label, options, shown in (
-            ("recipe", "Algorithm", order, state.RECIPES), ("env", "World", list(state.WORLDS), state.WORLDS),
-        ):  # fmt: skip
-            if name not in link.hide:
-                st.selectbox(
-                    label, options, key=f"lab_{name}", format_func=shown.get, on_change=restart, width=165,
-                    help="Changing it starts a new run.", disabled=link.locks(name),
-                )  # fmt: skip
+        with st.container(horizontal=True, gap="small", width=346):  # both on one row of a phone
+            for name, label, options, shown in (
+                ("recipe", "Algorithm", order, state.RECIPES), ("env", "World", list(state.WORLDS), state.WORLDS),
+            ):  # fmt: skip
+                if name not in link.hide:
+                    st.selectbox(
+                        label, options, key=f"lab_{name}", format_func=shown.get, on_change=restart, width=165,
+                        help="Changing it starts a new run.", disabled=link.locks(name),
+                    )  # fmt: skip
 
 
 def restart() -> None:
@@ -65,7 +67,7 @@ except ServerFull as full:
 link = share.apply(run)
 refused = (*refused, *link.refused)
 if refused:
-    st.warning("Not taken from the address:\n\n" + "\n\n".join(f"- {problem}" for problem in refused))
+    st.warning("Not taken from the address:\n\n" + "\n\n".join(f"- {literal(problem)}" for problem in refused))
 choose(run.request, link)
 is_words = state.WORLDS[run.request.env].startswith("Words")
 if not run.request.story:

@@ -19,7 +19,7 @@ from ui import address, controls
 from ui.cards import cards_about
 from ui.lesson import Lesson, Section, lesson
 from ui.pages import ROOT
-from ui.refusals import REFUSED, forget_all
+from ui.refusals import REFUSED, forget_all, literal
 
 SHOW = "show"
 
@@ -96,4 +96,4 @@ def _refuse_unknown(name: str, known: set[str]) -> None:
     for key in unknown[:5]:
         near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(sorted(known))}"
-        st.error(f"{key[:60]}: the page {name} has no such setting{hint}", icon=REFUSED)
+        st.error(f"{literal(key[:60])}: the page {name} has no such setting{hint}", icon=REFUSED)

@@ -5,6 +5,7 @@ Streamlit drops a wrong value of the address silently and removes it; it is read
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
 
@@ -12,6 +13,12 @@ import streamlit as st
 
 REFUSED = ":material/error:"
 HELD = "held_values"
+MARKUP = re.compile(r"[\\`*~$<>\[\]]|(?<=\w)(?=://)|(?<=www)(?=\.)", re.IGNORECASE)
+
+
+def literal(text: str) -> str:
+    """Text that quotes what somebody typed, so that Markdown shows it as it is: no picture, link or mark of an address."""
+    return MARKUP.sub(lambda found: "\\" + found.group(), text)
 
 
 def note_refusal(key: str, message: str) -> None:
@@ -47,7 +54,7 @@ def tell_refusal(key: str, message: str = "") -> None:
     """Show `message`, or else what was noted earlier, under the control just made."""
     found = message or st.session_state.get(f"refused_{key}", "")
     if found:
-        st.error(found, icon=REFUSED)
+        st.error(literal(found), icon=REFUSED)
 
 
 def any_of(*keys: str) -> bool:
