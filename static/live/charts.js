@@ -70,7 +70,7 @@ export class Chart {
           stroke: line.color, width: line.dash.length ? 1.6 : 2, dash: line.dash, spanGaps: true, points: { show: false },
         }))],
         hooks: {
-          drawAxes: [(u) => this.drawFaint(u)],
+          drawAxes: [(u) => this.drawUnit(u), (u) => this.drawFaint(u)],
           draw: [(u) => this.drawSigns(u), (u) => this.drawMarks(u), (u) => this.drawCursor(u)],
           setSelect: [(u) => this.select(u)],
           setCursor: [() => this.read()],
@@ -170,7 +170,12 @@ export class Chart {
 
   // Lowest and highest value in sight, faint branches included.
   reach(low, high) {
-    for (const [, y] of this.faint()) for (const value of y) if (Number.isFinite(value)) [low, high] = [low == null ? value : Math.min(low, value), high == null ? value : Math.max(high, value)];
+    const { min, max } = this.plot?.scales.x ?? {};
+    for (const [x, y] of this.faint())
+      for (let i = 0; i < y.length; i++) {
+        if (!Number.isFinite(y[i]) || x[i] < min || x[i] > max) continue;
+        [low, high] = [low == null ? y[i] : Math.min(low, y[i]), high == null ? y[i] : Math.max(high, y[i])];
+      }
     return [low, high];
   }
 
@@ -209,6 +214,20 @@ export class Chart {
       }
       g.stroke();
     }
+    g.restore();
+  }
+
+  // What is counted along x, once, in the corner that no tick uses.
+  drawUnit(u) {
+    const g = u.ctx;
+    const { left, top, width, height } = u.bbox;
+    const pixel = uPlot.pxRatio;
+    g.save();
+    g.fillStyle = this.panel.theme.muted;
+    g.font = `${11 * pixel}px ${this.panel.theme.font}`;
+    g.textAlign = "right";
+    g.textBaseline = "top";
+    g.fillText("updates", left - 6 * pixel, top + height + 7 * pixel);
     g.restore();
   }
 

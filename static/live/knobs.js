@@ -144,6 +144,14 @@ export class Knobs {
     return this.knobs.find((knob) => knob.about.name === name);
   }
 
+  // The number in sight that a refusal is about: "optim.lr: must be ...".
+  named(message) {
+    const name = message.split(":").findLast((part) => this.find(part.trim().split(".").pop()) && !part.trim().includes(" "))?.trim().split(".").pop();
+    const knob = name && this.find(name);
+    const shown = knob?.root.hidden ? this.find("eps_high") : knob; // both sides as one
+    return shown?.root.offsetParent ? shown : undefined;
+  }
+
   draw(store) {
     if (!store.hello?.knobs) return;
     const { settings } = store.status;
@@ -188,7 +196,7 @@ export class Knobs {
   }
 
   typedWrong(about, text) {
-    this.panel.announce(`${about.symbol}: must be a number, got "${text}"`);
+    this.find(about.name).complain(`must be a number, got "${text}"`);
   }
 }
 

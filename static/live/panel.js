@@ -197,6 +197,7 @@ export class Panel {
       store.seenState = store.status.state;
     }
     if (what === "status" && store.status.epoch !== store.seenEpoch) {
+      if (store.seenEpoch !== undefined) this.settled(); // another path: the address is its
       store.seenEpoch = store.status.epoch;
       this.zoom = null;
     }
@@ -210,7 +211,9 @@ export class Panel {
       knob.show(settings[knob.about.name]);
     }
     this.soon("rest");
-    this.announce(message);
+    const knob = this.knobs?.named(message);
+    if (knob) knob.complain(message.slice(message.indexOf(":") + 1));
+    else this.announce(message);
   }
 
   announce(text) {

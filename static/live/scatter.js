@@ -77,8 +77,13 @@ export class Scatter {
     g.strokeRect(left + 0.5, top + 0.5, right - left, bottom - top);
     g.fillStyle = theme.muted;
     g.textAlign = "center";
-    for (const at of [1 - this.reach * 0.8, 1, 1 + this.reach * 0.8]) g.fillText(short(Number(at.toFixed(4))), x(at), bottom + 13);
+    for (const at of [1 - this.reach * 0.8, 1, 1 + this.reach * 0.8].filter((ratio) => ratio > 0)) g.fillText(short(Number(at.toFixed(4))), x(at), bottom + 13);
     g.fillText("ratio", (left + right) / 2, bottom + 27);
+    g.save();
+    g.translate(11, (top + bottom) / 2);
+    g.rotate(-Math.PI / 2);
+    g.fillText("advantage", 0, 0);
+    g.restore();
     g.textAlign = "right";
     for (const at of [-this.height * 0.8, 0, this.height * 0.8]) g.fillText(short(Number(at.toFixed(2))), left - 5, y(at) + 4);
   }
@@ -108,7 +113,7 @@ export class Scatter {
     }
     const [free, outside, low, high, dual] = seen.counts;
     const dead = low + high + dual;
-    const unit = seen.level === "row" ? "rows" : "tokens";
+    const unit = counted(this.panel.runs[0].store, seen);
     say(
       this.caption,
       `${seen.total} ${unit}, pass ${seen.epoch}: ▲▼ ${free + outside} learning (A > 0, A < 0), ` +
@@ -129,6 +134,12 @@ function line(g, x0, y0, x1, y1) {
   g.moveTo(Math.round(x0) + 0.5, Math.round(y0) + 0.5);
   g.lineTo(Math.round(x1) + 0.5, Math.round(y1) + 0.5);
   g.stroke();
+}
+
+// What a sample is called in this world: only words are made of tokens.
+export function counted(store, seen) {
+  if (seen.level === "row") return "rows";
+  return store.scene?.world?.kind === "words" ? "tokens" : "actions";
 }
 
 function cross(g, x, y, r) {

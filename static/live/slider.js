@@ -20,9 +20,10 @@ export class Slider {
     });
     const why = meaning(about);
     this.label = el("label", { for: id }, about.symbol);
+    this.wrong = el("p", { class: "lv-wrong", role: "alert", hidden: true });
     this.foot = el("div", { class: "lv-foot" }, el("span", { class: "lv-why" }, why));
     this.root = el("div", { class: "lv-knob", title: why },
-      el("div", { class: "lv-row" }, this.label, this.number), this.range, this.foot);
+      el("div", { class: "lv-row" }, this.label, this.number), this.range, this.wrong, this.foot);
     mark(this.range, "aria-description", why);
   }
 
@@ -51,7 +52,17 @@ export class Slider {
     this.paint(value);
   }
 
+  // What was wrong with the value, beside the field; gone with the next one.
+  complain(text) {
+    this.wrong.hidden = false;
+    this.wrong.textContent = text.trim();
+    this.number.value = plain(this.painted); // as it stands; the message quotes what was typed
+    mark(this.number, "aria-invalid", true);
+  }
+
   hold(value) {
+    this.wrong.hidden = true;
+    mark(this.number, "aria-invalid", false);
     this.held = value;
     this.heldAt = performance.now();
     this.paint(value);

@@ -3,6 +3,7 @@
 
 import { el, mark, say, Sheet, short } from "./dom.js";
 import { saver } from "./save.js";
+import { counted } from "./scatter.js";
 
 const KINDS = [["ratio", "Ratio", "1 is the policy that sampled"], ["advantage", "Advantage", "as used in the loss"]];
 
@@ -50,7 +51,7 @@ export class Spread {
     this.axes(g, frame, spread, most, axis);
     const dead = spread.dead.reduce((a, b) => a + b, 0);
     const all = dead + spread.free.reduce((a, b) => a + b, 0);
-    const unit = seen.level === "row" ? "rows" : "tokens";
+    const unit = counted(this.panel.runs[0].store, seen);
     told(
       `${all} ${unit} from ${short(spread.low)} to ${short(spread.high)}${dead ? `; hatched: ${dead} silenced by a bound` : "; none silenced"}.`,
       `${title} of ${all} ${unit} in step ${step}: from ${short(spread.low)} to ${short(spread.high)}, most of them near ${short(spread.low + ((total.indexOf(most) + 0.5) / total.length) * (spread.high - spread.low))}; ${dead} silenced by a bound.`,
@@ -79,12 +80,18 @@ export class Spread {
     g.textAlign = "center";
     const middle = (spread.low + spread.high) / 2;
     for (const value of [spread.low + 0.1 * (spread.high - spread.low), middle, spread.high - 0.1 * (spread.high - spread.low)])
-      g.fillText(short(Number(value.toPrecision(3))), left + ((value - spread.low) / (spread.high - spread.low || 1)) * (right - left), bottom + 12);
+      g.fillText(tick(value, spread.high - spread.low), left + ((value - spread.low) / (spread.high - spread.low || 1)) * (right - left), bottom + 12);
     g.fillText(axis, (left + right) / 2, bottom + 25);
     g.textAlign = "right";
     g.fillText(String(most), left - 5, top + 8);
     g.fillText("0", left - 5, bottom);
   }
+}
+
+// As many digits as tell neighboring ticks apart: ratios live close to 1.
+function tick(value, span) {
+  const digits = Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(span || 1))));
+  return Math.abs(value) < 1000 ? String(Number(value.toFixed(digits))).replace("-", "−") : short(value);
 }
 
 function hatch(g, x, y, width, height, color) {

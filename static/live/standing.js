@@ -38,10 +38,16 @@ export class Standing {
     this.ways.hidden = !lost || Boolean(status.open);
     say(this.back, `Open the last good step (${store.step})`);
     const alone = this.panel.runs.length === 1;
-    say(this.name, alone ? status.name ?? "" : "");
+    say(this.name, alone ? this.bySymbol(status.name ?? "", store.hello?.knobs ?? []) : "");
     say(this.said, [status.note, alone ? status.effect : ""].filter(Boolean).join(" "));
     this.undo.hidden = !status.undo || !alone;
     this.drawCautions(alone ? status.cautions ?? [] : []);
+  }
+
+  // "GRPO with eps_low 0.1, eps_high 0.1" as it is written elsewhere on the page: GRPO with ε 0.1.
+  bySymbol(name, knobs) {
+    const text = name.replace(/\beps_low (\S+), eps_high \1(?=,|$)/, "ε $1");
+    return knobs.reduce((words, knob) => words.replace(new RegExp(`\\b${knob.name}(?= )`), knob.symbol), text);
   }
 
   drawCautions(all) {

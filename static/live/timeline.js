@@ -56,7 +56,8 @@ export class Timeline {
   get node() {
     const { status, scene, step } = this.store;
     if (status.open) return status.open.step > 0 ? status.open.node : null;
-    return scene?.step === step && step > 0 && !scene.piece ? scene.node : null;
+    const near = scene?.step === step || status.state === "playing"; // while it plays: the step of the picture
+    return near && scene?.step > 0 && !scene.piece ? scene.node : null;
   }
 
   clicked(event, page) {

@@ -144,11 +144,14 @@ def test_a_setting_out_of_range_is_told_and_changes_nothing(page, app_url):
     exact = page.locator("[data-number=kl_beta]")
     exact.fill("-3")
     exact.press("Enter")
-    alert = page.locator(".lv-alert")
-    alert.filter(has_text="kl_beta").wait_for()
-    assert "greater than or equal to 0" in alert.inner_text() and "got -3" in alert.inner_text()
+    beside = page.locator(".lv-knob", has=exact).get_by_role("alert")
+    beside.filter(has_text="got -3").wait_for()
+    assert "greater than or equal to 0" in beside.inner_text()
     assert ask(page, f"{STORE}.status.settings.kl_beta") == 0.04
-    wait(page, "document.querySelector('[data-number=kl_beta]').value === '0.04' || document.activeElement.dataset.number")
+    assert exact.input_value() == "0.04", "the field shows what is in force; the message quotes what was typed"
+    exact.fill("0.1")
+    exact.press("Enter")
+    beside.wait_for(state="hidden")
 
 
 def test_a_reload_goes_on_with_the_same_run_and_loses_nothing(page, app_url):
@@ -405,7 +408,7 @@ def test_where_sockets_are_blocked_it_polls_instead(page, app_url):
     wait(page, f"{STORE}.step === {at + 1}")
     page.locator("[data-number=kl_beta]").fill("-3")
     page.locator("[data-number=kl_beta]").press("Enter")
-    page.locator(".lv-alert").filter(has_text="got -3").wait_for()
+    page.locator(".lv-wrong").filter(has_text="got -3").wait_for()
     page.keyboard.press("Tab")
     page.keyboard.press("b")
     wait(page, f"{STORE}.status.open?.ready")
