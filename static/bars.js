@@ -41,7 +41,9 @@ class Bars {
         bar.setAttribute("aria-orientation", "vertical");
         bar.innerHTML = `<i></i><b></b><span></span>`;
         bar.onpointerdown = (event) => this.down(event, i, bar);
-        bar.onpointermove = (event) => this.dragging === bar && this.turn(i, this.at(event, bar));
+        bar.onpointermove = (event) => {
+          if (this.dragging === bar) this.turn(i, this.at(event, bar));
+        };
         bar.onpointerup = bar.onpointercancel = () => (this.dragging = null);
         bar.onkeydown = (event) => this.key(event, i);
         return bar;

@@ -19,7 +19,11 @@ class Knob {
     this.about = this.root.querySelector(".sk-about");
     this.range.oninput = () => this.turned();
     this.field.onchange = () => this.teller.tell(this.field.value.trim());
-    this.field.onkeydown = (event) => event.key === "Enter" && this.field.blur() === undefined && this.field.focus();
+    this.field.onkeydown = (event) => {
+      if (event.key !== "Enter") return; // and return nothing: false would swallow every other key, Tab too
+      this.field.blur();
+      this.field.focus();
+    };
     this.help.onclick = () => {
       this.about.hidden = !this.about.hidden;
       this.help.setAttribute("aria-expanded", String(!this.about.hidden));

@@ -59,6 +59,18 @@ def test_a_typed_number_moves_the_slider_and_a_forbidden_one_is_refused_beside_i
     assert "flat below ratio 0.5" in page.locator("body").inner_text()
 
 
+def test_a_number_is_typed_key_by_key_and_tab_leads_on(page, app_url):
+    open_page(page, app_url, "surrogate")
+    field = page.locator(".st-key-eps_low_pair input[type=text]")
+    field.focus()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("0.5")
+    assert field.input_value() == "0.5"
+    page.keyboard.press("Tab")
+    page.wait_for_function("() => document.activeElement.closest('.st-key-eps_high_pair')")
+    page.get_by_text("flat below ratio 0.5 for A < 0").wait_for()
+
+
 def test_zoom_stays_when_the_figure_changes(page, app_url):
     open_page(page, app_url, "surrogate")
     page.locator(".surrogate-figure").scroll_into_view_if_needed()
