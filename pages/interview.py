@@ -2,12 +2,17 @@
 
 from importlib import import_module
 
+import streamlit as st
+
 from ui import page
-from ui.interview import back, drill
+from ui.interview import back, drill, narrow
 
 back.forget()
-words = page.head("interview", settings=(*drill.SETTINGS, "task", "case"))
-section = page.section(words)
+narrow.apply()
+with st.container(key=narrow.HEAD):
+    words = page.head("interview", settings=(*drill.SETTINGS, "task", "case"))
+with st.container(key=narrow.SECTION):
+    section = page.section(words)
 if section.key == "whiteboard":
     page.engine()
 

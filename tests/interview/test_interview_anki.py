@@ -66,7 +66,7 @@ def test_content_is_complete(bank: Bank, tmp_path: Path) -> None:
     front, back, sources, _ = str(deck.notes[card.id]["flds"]).split("\x1f")
     assert "Generalized Reward Policy Optimization" in front and "<blockquote>" in front
     assert "Group Relative Policy Optimization" in back and "Red flags" in back
-    assert f"{URL}/misconceptions?card=1" in back
+    assert f"{URL}/advantages?rewards=1%2C0%2C0%2C1&amp;scale=std" in back
     assert "arXiv:2402.03300" in sources
     assert "warm-up" in str(deck.notes[card.id]["tags"])
 
