@@ -40,6 +40,7 @@ def show(words: Lesson, *, entered: bool) -> Section:
     with left:
         step_setup.which(step)
     scene = scene_of(step.of, selection(step.of))
+    step_setup.dead(step)
     keys = phases(scene)
     with right:
         mode = controls.choice(
@@ -112,7 +113,6 @@ def _numbers(scene: Scene) -> None:
         _field("update", f"Update of {len(scene.updates)}", at.update + 1, len(scene.updates))
 
 
-STRUT = r"\rule{0pt}{1.75em}"  # room above a fraction, whose top Streamlit's box would cut
 ICONS = {"W": "arrow_upward", "S": "arrow_downward", "A": "arrow_back", "D": "arrow_forward"}
 
 
@@ -170,7 +170,7 @@ def _phase(scene: Scene, phase: Phase, keys: tuple[str, ...], part: Section, mod
         if not (mode == "predict" and hidden):
             blank = step_quiz.letters(step_quiz.blanks_of(phase, mode)) if hidden else {}
             for each in phase.lines if not (mode == "memory" and hidden) else ():
-                st.latex((STRUT if "frac" in each.template else "") + each.latex(blank))
+                st.latex(each.latex(blank))
         if hidden and mode == "predict":
             step_quiz.ask(place, phase, row_names(scene))
         elif hidden:

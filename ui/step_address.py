@@ -23,7 +23,7 @@ from rlcore.state import Diverged
 
 HERE = ("row", "token", "update")
 OWN = ("recipe", "env", "seed", "step", "run", "node", "phase", "mode", "show", *HERE)
-FIRST = {"recipe": "grpo", "env": "addition", "seed": 0, "step": 3}
+FIRST = {"recipe": "grpo", "env": "addition", "seed": 0, "step": 2}
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ import streamlit as st
 from figures.theme import LOOKS
 from live import engine
 from rlcore.knobs import SettingError
+from rlcore.microscope import next_teaching, teaches
 from rlcore.microscope.opening import MOST_STEPS
 from rlcore.presets import ENVS, WORDS
+from rlcore.state import Diverged
 from ui import refusals
 from ui.step_address import FIRST, HERE, Opened, go
 
@@ -18,6 +20,9 @@ NAMES = {
     "CartPole-v1": "CartPole", "addition": "Tiny LM: addition", "sorting": "Tiny LM: sorting", "brackets": "Tiny LM: brackets",
     "sentences": "Tiny LM: sentences",
 }  # fmt: skip
+
+AHEAD = 60
+"""How far a step that teaches is looked for."""
 
 
 def which(step: Opened) -> None:
@@ -32,6 +37,34 @@ def which(step: Opened) -> None:
             return
         _choices(step)
         _settings(step)
+
+
+def dead(step: Opened) -> None:
+    """Say so where no row of the step has an advantage, and offer the next step in which one has."""
+    if teaches(step.of):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.info(
+            "Nothing is learned from rewards in this step: no row has an advantage, because within every group all scores are equal.",
+            icon=":material/motion_photos_off:",
+        )
+        if step.request is not None:
+            st.button("Open the next step that teaches", on_click=_next, args=(step,))
+    refusals.tell_refusal("next")
+
+
+def _next(step: Opened) -> None:
+    number = int(st.query_params.get("step", str(FIRST["step"])))
+    try:
+        found = next_teaching(step.of.config, number, most=AHEAD)
+    except Diverged as error:
+        refusals.note_refusal("next", str(error))
+        return
+    if found is None:
+        refusals.note_refusal("next", f"step: none of the {AHEAD} steps after {number} has a row with an advantage")
+    else:
+        refusals.forget("next")
+        _anew(step=found)
 
 
 def _leave_run() -> None:

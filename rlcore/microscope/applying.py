@@ -49,7 +49,8 @@ def apply(scene: Scene) -> Phase:
     grad, scaled = float(did.grad[at.index]), float(did.scaled[at.index])
     before, after = float(did.before[at.index]), float(did.after[at.index])
     norm, bound = scene.update.grad_norm, config.optim.max_grad_norm
-    lines = [line(r"g'=@g@\cdot\min\Big(1,\frac{@bound@}{@norm@}\Big)=@scaled@", g=grad, bound=bound, norm=norm, scaled=scaled)]
+    shrunk = r"\cdot\min\Big(1,\frac{@bound@}{@norm@}\Big)=@scaled@" if norm > 0 else r"=@scaled@\quad\text{(no gradient at all: nothing to scale)}"
+    lines = [line(r"g'=@g@" + shrunk, g=grad, bound=bound, norm=norm, scaled=scaled)]
     blanks = [Blank("scaled", "g'", "gradient after scaling", scaled, 2,
                     (Mistake(grad, "The norm is above the bound: the gradient is scaled down."),
                      Mistake(math.copysign(min(abs(grad), bound), grad), "The bound is on the *norm* of all parameters, not on each.")))]  # fmt: skip

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
+from rlcore.microscope.moving import ratio_symbol
 from rlcore.microscope.naming import what
 from rlcore.microscope.phase import Blank, Line, Mistake, Phase, Question, line
 from rlcore.microscope.scene import Scene
@@ -38,6 +41,10 @@ def clip(scene: Scene) -> Phase:
     """What the surrogate makes of ratio and advantage, and whether any gradient is left."""
     surrogate, gain = scene.of.config.algorithm.surrogate, scene.now("gain")
     sentence, formula, lines, wrong, more = _WRITERS[type(surrogate)](scene)
+    if isinstance(surrogate, PpoClip | DualClip | TwoSidedClip | Cispo | Sapo | Unclipped):
+        symbol = ratio_symbol(scene)
+        formula, *rest = (_written(text, symbol) for text in (formula, *(each.template for each in lines)))
+        lines = tuple(replace(each, template=text) for each, text in zip(lines, rest, strict=True))
     blanks = (Blank("gain", r"\psi", f"gain of this {what(scene)}", gain, 1, (Mistake(-gain, "The sign is wrong."), *wrong)), *more)
     return Phase("clip", "Clip", sentence, formula, lines, blanks, _asked(scene), _fate(scene), shows="gain")
 
@@ -45,10 +52,18 @@ def clip(scene: Scene) -> Phase:
 def _fate(scene: Scene) -> str:
     """What the bounds did to this token, in words."""
     if scene.now("dead_low") or scene.now("dead_high") or scene.now("dead_dual"):
-        return "**Dead**: the bound is what counts here, it is a constant, so this token's gradient from the gain is 0."
+        return "**Dead**: the bound is what counts here, it is a constant, " + (
+            f"so this {what(scene)}'s gradient from the gain is 0.")
+    if not np.any(scene.row_now("advantages") if scene.one_ratio else scene.now("advantages")):
+        return f"No bound bites, and there is nothing to bite: A = 0, so this {what(scene)}'s gain and its slope are 0."
     if scene.now("outside"):
         return "Outside the band and **alive**: the bound forbids profit, and moving back is not profit."
-    return "**Alive**: no bound touches this token; its gradient is whole."
+    return f"**Alive**: no bound touches this {what(scene)}; its gradient is whole."
+
+
+def _written(text: str, symbol: str) -> str:
+    """A formula with the recipe's own sign for its ratio."""
+    return re.sub(r"\\rho(?![A-Za-z_])", lambda _: symbol, text)
 
 
 def _asked(scene: Scene) -> Question:

@@ -160,15 +160,15 @@ def _sum(scene: Scene) -> tuple[Line, Blank]:
     values: dict[str, float | str] = {"i": str(row + 1), "R": total, "L": str(len(rewards))}
     if len(some) <= MOST_SUMMANDS:
         values |= {f"x{n}": r for n, r in enumerate(some)}
-        right = "+".join(f"@(x{n})@" for n in range(len(some))) or "0"
-        zeros = r"\;+\,0\text{s}" if some and len(some) < len(rewards) else ""
+        zeros = "" if len(some) == len(rewards) else r"\quad\text{(every other reward is 0)}" if some else r"\quad\text{(every reward is 0)}"
+        right = "+".join(f"@(x{n})@" for n in range(len(some))) + "=" if len(some) > 1 else ""
     else:
-        right, zeros = r"\sum_{t=1}^{@L@}r'_{t}", ""
+        right, zeros = r"\sum_{t=1}^{@L@}r'_{t}=", ""
     wrong = [Mistake(total / max(len(rewards), 1), "That is the mean over tokens; a row's score is the sum.")]
     wrong += [Mistake(float(rewards[-1]), "That is the last token's reward alone; the others count too.")]
     plain = float(scene.rollout.score[row])
     wrong += [Mistake(plain, "That is the environment's reward alone; shaping and the KL penalty come off it.")]
-    return line(rf"R_{{@i@}}={right}{zeros}=@R@", **values), Blank("R", "R_i", "score of this row", total, 1, tuple(wrong))
+    return line(rf"R_{{@i@}}={right}@R@{zeros}", **values), Blank("R", "R_i", "score of this row", total, 1, tuple(wrong))
 
 
 def _asked(scene: Scene, in_time: bool) -> Question | None:

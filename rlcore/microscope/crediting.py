@@ -57,7 +57,7 @@ def _scores(scene: Scene) -> Array:
 
 def _listed(scores: Array) -> str:
     few = [f"{x:.4g}" for x in scores[:8]]
-    return ", ".join(few) + (f", … ({len(scores)} in all)" if len(scores) > 8 else "")
+    return ",\\ ".join(few) + (rf",\ \dots\ \text{{({len(scores)} in all)}}" if len(scores) > 8 else "")
 
 
 def _group_relative(scene: Scene) -> Told:

@@ -27,6 +27,7 @@ from rlcore.microscope.scene import Scene
 from rlcore.ratios import SequenceProduct, SequenceRatio, SequenceTokenRatio, TokenRatio
 from rlcore.surrogates import Gmpo, ScoreFunction
 
+SUMMANDS = 4
 UNMOVED = 1e-5
 """Log-ratios below this are rounding: scoring and sampling add the same numbers in another order."""
 
@@ -34,6 +35,12 @@ UNMOVED = 1e-5
 def near_one(ratio: float) -> float:
     """How exactly a ratio must be typed: a fiftieth of its distance from 1, for that distance is what counts."""
     return max(0.02 * abs(ratio - 1), 2e-5)
+
+
+def ratio_symbol(scene: Scene) -> str:
+    """What this recipe's ratio is written as: rho of a token, s of a row (GSPO), rho_i for the row's product."""
+    slot = scene.of.config.algorithm.ratio
+    return {SequenceRatio: "s_i", SequenceTokenRatio: "s_{it}", SequenceProduct: r"\rho_i"}.get(type(slot), r"\rho")
 
 
 def ratio(scene: Scene) -> Phase:
@@ -88,8 +95,9 @@ def _of_row(scene: Scene, slot: SequenceRatio | SequenceTokenRatio | SequencePro
     every = scene.row_now("token_log_ratio").astype(np.float64)
     total, n, padded = float(every.sum()), len(every), scene.mask.shape[1]
     product = isinstance(slot, SequenceProduct)
-    parts = "+".join(rf"({x:.4g})" if x < 0 else f"{x:.4g}" for x in every[:4]) + (r"+\dots" if n > 4 else "")
-    lines = [line(rf"\textstyle\sum_t\log\rho_{{t}}={parts}=@sum@", sum=total)]
+    parts = "+".join(f"@(x{t})@" for t in range(min(n, SUMMANDS))) + (r"+\dots" if n > SUMMANDS else "")
+    summed = {f"x{t}": float(x) for t, x in enumerate(every[:SUMMANDS])}
+    lines = [line(rf"\textstyle\sum_t\log\rho_{{t}}={parts + '=' if n > 1 else ''}@sum@", sum=total, **summed)]
     if product:
         lines.append(line(r"\rho_i=e^{@sum@}=@rho@", sum=total, rho=value))
     else:

@@ -14,6 +14,7 @@ from typing import Any
 from rlcore.config import RunConfig
 from rlcore.engine import init, step
 from rlcore.knobs import SettingError
+from rlcore.microscope.scene import teaches
 from rlcore.microscope.witness import Witnessed, witness
 from rlcore.presets import preset
 from rlcore.state import TrainState
@@ -51,6 +52,12 @@ def state_before(config: RunConfig, number: int) -> TrainState:
 def open_step(config: RunConfig, number: int) -> Witnessed:
     """Step `number` (from 1) of a run from its start, under the microscope."""
     return witness(state_before(config, number), config)
+
+
+def next_teaching(config: RunConfig, number: int, *, most: int = 60) -> int | None:
+    """The first step after `number` in which a row has an advantage; None within `most` steps."""
+    later = range(number + 1, min(number + most, MOST_STEPS) + 1)
+    return next((n for n in later if teaches(witness(state_before(config, n), config))), None)
 
 
 def _nearest(config: RunConfig, done: int) -> tuple[TrainState, int]:

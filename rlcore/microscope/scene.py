@@ -15,6 +15,7 @@ import torch
 from rlcore import masked
 from rlcore.advantages import Advantages
 from rlcore.microscope.witness import Applied, Witnessed
+from rlcore.ratios import SequenceProduct, SequenceRatio
 from rlcore.records import Array, UpdateTrace
 from rlcore.rollout import Rollout
 
@@ -97,6 +98,11 @@ class Scene:
     @property
     def applied(self) -> Applied:
         return self.of.applied[self.at.update]
+
+    @property
+    def one_ratio(self) -> bool:
+        """True where a row's tokens share one ratio, so that each moves the gain of all."""
+        return isinstance(self.of.config.algorithm.ratio, SequenceRatio | SequenceProduct)
 
     @property
     def by_transition(self) -> bool:
@@ -190,6 +196,11 @@ def scene_of(of: Witnessed, at: Selection) -> Scene:
     token = int(valid[np.abs(valid - at.token).argmin()]) if len(valid) else 0
     update = min(max(at.update, 0), max(len(of.trace.updates) - 1, 0))
     return Scene(of, Selection(row, token, update))
+
+
+def teaches(of: Witnessed) -> bool:
+    """True where some token of the step has an advantage; False where every group was dead."""
+    return any(np.any(np.where(u.mask, u.advantages, 0)) for u in of.trace.updates)
 
 
 def lively(of: Witnessed) -> Selection:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rlcore.kl import K1, K2, AbsLogRatio, AsWritten, ExactKl, GradientOfK2, KlInLoss, RatioCorrected, RatioWeightedK2
 from rlcore.microscope.clipping import dead
-from rlcore.microscope.moving import UNMOVED
+from rlcore.microscope.moving import UNMOVED, ratio_symbol
 from rlcore.microscope.naming import what
 from rlcore.microscope.phase import Blank, Mistake, Phase, Question, line
 from rlcore.microscope.scene import Scene
@@ -145,11 +145,12 @@ def _slope_words(scene: Scene) -> tuple[str, str]:
     surrogate, slot = scene.of.config.algorithm.surrogate, scene.of.config.algorithm.ratio
     if scene.now("dead_low") or scene.now("dead_high") or scene.now("dead_dual"):
         return "0", "(dead: the bound is a constant)"
+    rho = ratio_symbol(scene)
     c, c_t = _c(scene), "c_t" if _c(scene) else ""
     special = {
-        ScoreFunction: (rf"{c} A", "(no ratio)"), Cispo: (rf"{c}\,\mathrm{{clip}}(\rho)\,A", "(never dead)"),
+        ScoreFunction: (rf"{c} A", "(no ratio)"), Cispo: (rf"{c}\,\mathrm{{clip}}({rho})\,A", "(never dead)"),
         Vespo: (rf"{c}\,\varphi A", ""), Gmpo: (rf"\tfrac{{1}}{{|o_i|}}\sum_t {c_t}\,\psi_i", ""),
-        Sapo: (rf"{c}\,A\,\rho\cdot4\sigma(1-\sigma)", "(fading, never dead)"),
+        Sapo: (rf"{c}\,A\,{rho}\cdot4\sigma(1-\sigma)", "(fading, never dead)"),
     }.get(type(surrogate))  # fmt: skip
     if special:
         return special
@@ -157,7 +158,7 @@ def _slope_words(scene: Scene) -> tuple[str, str]:
         return rf"\tfrac1{{|o_i|}}\sum_t {c_t}A_t\,s_i", "(every token of the row the same)"
     if isinstance(slot, SequenceProduct):
         return rf"\sum_t {c_t}A_t\,\rho_i", "(every token of the row the same)"
-    return rf"{c}\,\rho A", "(alive)"
+    return rf"{c}\,{rho} A", "(alive)" if scene.now("advantages") else "(no advantage, no push)"
 
 
 def _mistakes(scene: Scene, push: float, pull: float) -> tuple[Mistake, ...]:

@@ -158,8 +158,10 @@ def loss(scene: Scene) -> Phase:
 
 
 def _sum(scene: Scene, u: UpdateTrace) -> Line:
-    parts, values = r"\underbrace{@policy@}_{\text{gain}}", {"policy": u.policy_loss, "loss": u.loss}
     algorithm = scene.of.config.algorithm
+    gain = r"c\,\psi" if u.correction.min() != 1 or u.correction.max() != 1 else r"\psi"
+    parts = rf"\underbrace{{@policy@}}_{{-\sum w\,{gain}}}"
+    values = {"policy": u.policy_loss, "loss": u.loss}
     if isinstance(algorithm.kl, KlInLoss):
         parts, values["kl"] = parts + r"+\underbrace{@(kl)@}_{\beta k}", u.kl_loss
     if algorithm.entropy_coef:
@@ -170,6 +172,8 @@ def _sum(scene: Scene, u: UpdateTrace) -> Line:
 
 
 def _zero(scene: Scene, u: UpdateTrace) -> str:
+    if not np.any(np.where(u.mask, u.advantages, 0)):
+        return "No row of this update has an advantage, so the gain and its slopes are 0; what gradient is left comes from the other terms."
     if abs(u.policy_loss) < 1e-6 and np.abs(u.grad_logp).max() > 1e-9:
         return "The policy part of the loss is (nearly) 0, and its gradient is not: with every ratio at 1 the gains are the "\
                "advantages, which cancel (inside a group, or by whitening); their *slopes* do not. Don't judge a run by its loss."  # fmt: skip

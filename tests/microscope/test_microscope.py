@@ -29,6 +29,7 @@ from rlcore.microscope import (
     batch_map,
     lively,
     loop_of,
+    next_teaching,
     open_step,
     path_of,
     phase_of,
@@ -39,6 +40,7 @@ from rlcore.microscope import (
     source_of,
     state_before,
     stations,
+    teaches,
     token_table,
     witness,
 )
@@ -371,3 +373,54 @@ def test_marked_lines_are_about_the_phase() -> None:
     assert [loop.text.split("\n")[n - 1].strip() for n in loop.marked] == [
         "gain = min_of_two(ratio * advantage, clip(ratio, 1 - eps_low, 1 + eps_high) * advantage)"
     ]
+
+
+# ---------------------------------------------------------------- what is written is what is meant
+
+
+def written(key: str, of: Witnessed, at: Selection | None = None) -> Phase:
+    return phase_of(scene_of(of, at or lively(of)), key)
+
+
+def texts(phase: Phase) -> list[str]:
+    return [phase.formula, *(each.latex({}) for each in phase.lines)]
+
+
+def test_a_ratio_is_written_with_the_recipes_own_sign() -> None:
+    for recipe, sign in (("gspo", "s_i"), ("gspo_token", "s_{it}"), ("grpo", r"\rho")):
+        said = "".join(texts(written("clip", seen(recipe, "addition"))))
+        assert sign in said and (recipe == "grpo" or r"\rho" not in said)
+
+
+def test_the_summands_of_a_rows_log_ratio_give_the_sum_that_is_shown() -> None:
+    of = seen("gspo", "addition")
+    u = of.trace.updates[-1]
+    row = next(n for n in range(len(u.mask)) if 2 <= u.mask[n].sum() <= 4)
+    shown = written("ratio", of, Selection(int(u.rows[row]), 0, len(of.trace.updates) - 1)).lines[1]
+    parts = [value for name, value in shown.values.items() if name != "sum"]
+    assert len(parts) == u.mask[row].sum() and sum(parts) == pytest.approx(shown.values["sum"], rel=1e-6)
+    assert "e-0" not in shown.latex({}), "a small number is written as a power of ten"
+
+
+@pytest.mark.parametrize("recipe", ["grpo", "gspo"])
+def test_a_batch_of_dead_groups_claims_no_gain_and_divides_by_nothing(recipe: str) -> None:
+    of = open_step(preset(recipe, "gridworld"), 3)
+    assert not teaches(of) and teaches(seen("ppo", "gridworld"))
+    assert "A = 0" in written("clip", of).note and "whole" not in written("clip", of).note
+    assert "slopes* do not" not in written("loss", of).note and "No row" in written("loss", of).note
+    assert r"{0}\Big)" not in "".join(texts(written("apply", of)))
+    later = next_teaching(of.config, 3)
+    assert later is not None and later > 3 and teaches(open_step(of.config, later))
+    assert not any(teaches(open_step(of.config, n)) for n in range(4, later))
+
+
+def test_a_score_is_written_once() -> None:
+    for env in ("bandit", "gridworld", "addition"):
+        last = next(each for each in reversed(written("score", seen("grpo", env)).lines) if "R" in each.values)
+        left, *right = last.latex({}).split(r"\quad")[0].split("=")
+        assert left.startswith("R_{") and len(set(right)) == len(right)
+
+
+def test_how_many_scores_there_are_is_set_as_words() -> None:
+    said = "".join(texts(written("advantage", open_step(preset("grpo", "addition"), 3))))
+    assert r"\text{(" in said and " in all" in said and ", … (" not in said

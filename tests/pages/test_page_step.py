@@ -49,7 +49,7 @@ def latex(app: Any) -> str:
 
 def test_it_opens_on_a_whole_phase_with_a_lively_token() -> None:
     app = opened("step")
-    best = lively(open_step(preset("grpo", "addition"), 3))
+    best = lively(open_step(preset("grpo", "addition"), 2))
     assert f"Row {best.row + 1}, token {best.token + 1}" in words(app)
     assert r"\log\pi_{\text{old}}" in latex(app) and not app.error
 
@@ -274,3 +274,15 @@ def test_another_recipe_or_world_is_another_step() -> None:
     assert address(app, "recipe") == "ppo" and not address(app, "row") and "Value" in str(app.button_group)
     next(s for s in app.selectbox if s.key == "step_env").set_value("gridworld").run()
     assert "PPO on gridworld" in "".join(e.label for e in app.expander) and not app.error
+
+
+def test_a_step_that_teaches_nothing_says_so_and_leads_to_one_that_does() -> None:
+    app = opened("step", recipe="grpo", env="gridworld", step=3)
+    assert "no row has an advantage" in "".join(e.value for e in app.info)
+    button(app, "Open the next step").click().run()
+    assert not app.exception and int(address(app, "step")) > 3 and not app.info
+
+
+def test_every_recipe_opens_on_a_step_that_teaches() -> None:
+    for env in ("gridworld", "addition"):
+        assert not opened("step", recipe="gspo", env=env).info
