@@ -78,10 +78,8 @@ def _watched(sweep: Sweep, asked: Sequence[Asked]) -> None:
     except JobsFull as full:
         st.warning(str(full), icon="⏳")
         return
-    place = st.container()
     view = _view()
-    with place:
-        st.fragment(run_every=None if job.closed else POLL)(_picture)(sweep, job, asked, view, job.closed)
+    st.fragment(run_every=None if job.closed else POLL)(_picture)(sweep, job, asked, view, job.closed)
 
 
 def _view() -> View:

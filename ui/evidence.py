@@ -22,7 +22,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 
 
 RULE = (
-    "Supported: the 95 % t-interval of the difference lies on the claimed side of 0; contradicted: on the other side; else not "
+    "In brackets the 95 % t-interval of the paired difference, one number a seed. Supported: it lies on the claimed side of 0; contradicted: on the other side; else not "
     "shown. Nothing is corrected for looking at several claims: expect one in twenty to be off by chance."
 )
 
