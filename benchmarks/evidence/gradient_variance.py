@@ -76,7 +76,7 @@ def evidence() -> Evidence:
         further=(
             Comparison(
                 arm="reward to go, critic", minus="reward to go, no baseline", direction="below",
-                says="so does a critic's value, subtracted from the reward to go",
+                says="a critic's value, subtracted from the reward to go, leaves less noise than nothing",
             ),
             Comparison(
                 arm="reward to go, critic", minus="return, group mean", direction="below",

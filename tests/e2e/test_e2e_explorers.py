@@ -151,6 +151,15 @@ def test_nothing_is_wider_than_a_phone_and_nothing_fails(new_context, app_url, p
     assert label and label in page.locator("body").inner_text()
 
 
+@pytest.mark.parametrize("path", ["duel?show=gradients", "advantages?show=conventions"])
+def test_a_table_is_not_cut_off_on_a_phone(new_context, app_url, path):
+    page = open_page(new_context(viewport={"width": 390, "height": 844}).new_page(), app_url, path)
+    cell = page.locator("[data-testid=stTable] tr:first-child > :last-child").first
+    cell.wait_for()
+    box = cell.bounding_box()
+    assert box["x"] + box["width"] <= 390
+
+
 def test_a_change_of_theme_redraws_the_figure_in_its_colors(new_context, app_url):
     context = new_context(color_scheme="light")
     page = open_page(context.new_page(), app_url, "advantages?show=dead")
