@@ -73,6 +73,8 @@ def setting() -> list[Asked]:
             st.error(str(error))
             continue
         found.append(Asked(Arm(label, ((0, config),)), figures.shade(place, label)))
+    if len(values) >= LEAST > len(set(values)):
+        st.error(f"values: must be {LEAST} to {MOST} different numbers, got {len(set(values))}")
     return found if len(found) >= LEAST else []
 
 
@@ -93,7 +95,7 @@ def capsules() -> list[Asked]:
             continue
         for note in opened.notes:
             st.warning(f"{file.name}: {note}")
-        label = file.name.removesuffix(".zip")[:40]
+        label = _own_name(file.name.removesuffix(".zip")[:40], [each.arm.label for each in found])
         drawn = _look_of(opened.run.config)
         taken = {each.look.recipe for each in found}
         found.append(Asked(Arm(label, opened.run.path), drawn if drawn.recipe not in taken else figures.shade(len(found), label)))
@@ -103,6 +105,11 @@ def capsules() -> list[Asked]:
         st.info("Add at least two capsules. The lab's **Export run** makes them.", icon=":material/upload_file:")
         return []
     return found
+
+
+def _own_name(name: str, taken: list[str]) -> str:
+    """The name, numbered where another arm has it already: arms are told apart by what they are called."""
+    return next(each for each in (name, *(f"{name} ({n})" for n in range(2, MOST + 2))) if each not in taken)
 
 
 KINDS: Mapping[str, Callable[[], list[Asked]]] = {"recipes": recipes, "setting": setting, "capsules": capsules}

@@ -17,12 +17,14 @@ from rlcore.algorithms import recognise
 from rlcore.config import RunConfig
 from rlcore.knobs import SettingError
 from rlcore.microscope import Selection, Witnessed, lively, open_step, witness
-from rlcore.microscope.opening import MOST_STEPS
+from rlcore.microscope.opening import MOST_STEPS, light
 from rlcore.presets import environment
 from rlcore.state import Diverged
 
 HERE = ("row", "token", "update")
 OWN = ("recipe", "env", "seed", "step", "run", "node", "phase", "mode", "show", *HERE)
+PATIENCE = 30.0
+"""Seconds of training that one look may cost; whoever asks again goes on from where it stopped."""
 FIRST = {"recipe": "grpo", "env": "addition", "seed": 0, "step": 2}
 
 
@@ -60,7 +62,10 @@ def opened(fresh: bool) -> Opened:
         return _of_a_preset()
     except (SettingError, Diverged) as error:
         st.error(str(error), icon=":material/error:")
-        st.button("Open the page's own step", on_click=st.query_params.clear)
+        with st.container(horizontal=True):
+            st.button("Open the page's own step", on_click=st.query_params.clear)
+            if "ask again" in str(error):
+                st.button("Go on")
         st.stop()
 
 
@@ -94,9 +99,9 @@ def _of_a_preset() -> Opened:
     seed = _whole("seed", query.get("seed", str(FIRST["seed"])), 0, 2**32 - 1)
     number = _whole("step", query.get("step", str(FIRST["step"])), 1, MOST_STEPS)
     request = _with_settings(Request(recipe, env, seed), {k: v for k, v in query.to_dict().items() if k not in OWN})
-    config = engine.configured(request)
+    config = light(engine.configured(request))
     with st.spinner(f"Training {number} {'step' if number == 1 else 'steps'} to get there …"):
-        of = open_step(config, number)
+        of = open_step(config, number, patience=PATIENCE)
     extra = "".join(f", {name} {value}" for name, value in request.settings)
     return Opened(f"{of_name(config)} on {env}, seed {seed}{extra}: step {number}", f"{config.model_dump_json()}/{number}", of, request)
 

@@ -12,7 +12,7 @@ from rlcore.microscope.opening import MOST_STEPS
 from rlcore.presets import ENVS, WORDS
 from rlcore.state import Diverged
 from ui import refusals
-from ui.step_address import FIRST, HERE, Opened, go
+from ui.step_address import FIRST, HERE, PATIENCE, Opened, go
 
 RECIPES = {look.recipe: look.label for look in LOOKS}
 NAMES = {
@@ -56,12 +56,12 @@ def dead(step: Opened) -> None:
 def _next(step: Opened) -> None:
     number = int(st.query_params.get("step", str(FIRST["step"])))
     try:
-        found = next_teaching(step.of.config, number, most=AHEAD)
+        found = next_teaching(step.of.config, number, most=AHEAD, patience=PATIENCE)
     except Diverged as error:
         refusals.note_refusal("next", str(error))
         return
     if found is None:
-        refusals.note_refusal("next", f"step: none of the {AHEAD} steps after {number} has a row with an advantage")
+        refusals.note_refusal("next", f"step: no step among those right after {number} has a row with an advantage")
     else:
         refusals.forget("next")
         _anew(step=found)

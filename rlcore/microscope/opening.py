@@ -5,10 +5,12 @@ A few states are kept between calls, bounded in number and shared by everybody; 
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import lru_cache
 from threading import Lock
+from time import monotonic
 from typing import Any
 
 from rlcore.config import RunConfig
@@ -20,6 +22,8 @@ from rlcore.presets import preset
 from rlcore.state import TrainState
 
 MOST_STEPS = 500
+MOST_PASSES = 500_000
+"""Samples that one step may go through, epochs counted, before it is too heavy to be looked at."""
 SPACING = 10
 KEPT = 48
 _kept: OrderedDict[tuple[RunConfig, int], TrainState] = OrderedDict()
@@ -31,16 +35,23 @@ def config_of(recipe: str, env: str, seed: int = 0, settings: Mapping[str, Any] 
     return preset(recipe, env, seed).with_settings(settings or {})
 
 
-def state_before(config: RunConfig, number: int) -> TrainState:
+def state_before(config: RunConfig, number: int, *, patience: float = math.inf) -> TrainState:
     """The state that step `number` (from 1) starts from; bit-equal to the run's own.
 
-    Raises SettingError outside 1 to MOST_STEPS, and Diverged where the run does not get that far.
+    patience  seconds after which it gives up, between two steps; what was reached is kept, and the next call goes on there
+    Raises SettingError outside 1 to MOST_STEPS and when patience ends, and Diverged where the run does not get that far.
     """
     if not 1 <= number <= MOST_STEPS:
         raise SettingError(f"step: must be between 1 and {MOST_STEPS}, got {number}")
-    done = number - 1
+    done, until = number - 1, monotonic() + patience
     state, at = _nearest(config, done)
     while at < done:
+        if monotonic() > until:
+            _keep(config, at, state)
+            raise SettingError(
+                f"step: {at} of {done} steps before it are done, and the rest takes too long at once; ask again to go on from "
+                "there, or choose an earlier step"
+            )
         state, _ = step(state, config)
         at += 1
         if at % SPACING == 0 or at == done:
@@ -49,15 +60,31 @@ def state_before(config: RunConfig, number: int) -> TrainState:
 
 
 @lru_cache(maxsize=16)
-def open_step(config: RunConfig, number: int) -> Witnessed:
-    """Step `number` (from 1) of a run from its start, under the microscope."""
-    return witness(state_before(config, number), config)
+def open_step(config: RunConfig, number: int, *, patience: float = math.inf) -> Witnessed:
+    """Step `number` (from 1) of a run from its start, under the microscope. Raises what `state_before` does."""
+    return witness(state_before(config, number, patience=patience), config)
 
 
-def next_teaching(config: RunConfig, number: int, *, most: int = 60) -> int | None:
-    """The first step after `number` in which a row has an advantage; None within `most` steps."""
-    later = range(number + 1, min(number + most, MOST_STEPS) + 1)
-    return next((n for n in later if teaches(witness(state_before(config, n), config))), None)
+def next_teaching(config: RunConfig, number: int, *, most: int = 60, patience: float = math.inf) -> int | None:
+    """The first step after `number` in which a row has an advantage; None within `most` steps or `patience` seconds."""
+    until = monotonic() + patience
+    for n in range(number + 1, min(number + most, MOST_STEPS) + 1):
+        if monotonic() > until:
+            return None
+        if teaches(witness(state_before(config, n), config)):
+            return n
+    return None
+
+
+def light(config: RunConfig) -> RunConfig:
+    """The config, unless one step of it is too heavy to be looked at. Raises SettingError."""
+    batch = config.batch
+    samples = batch.rows * (batch.segment or getattr(config.env, "horizon", None) or 1)
+    if samples * batch.epochs > MOST_PASSES:
+        raise SettingError(
+            f"batch.epochs: under the microscope at most {MOST_PASSES // samples} with {samples} samples a step, got {batch.epochs}"
+        )
+    return config
 
 
 def _nearest(config: RunConfig, done: int) -> tuple[TrainState, int]:

@@ -8,6 +8,7 @@ from rlcore.exports import pack, recorded
 from rlcore.presets import preset
 from rlcore.timeline import Timeline
 from tests.pages.opened import opened, words
+from ui.compare_arms import _own_name
 
 
 @pytest.fixture(autouse=True)
@@ -125,3 +126,13 @@ def test_capsules_play_their_changes_on_these_seeds_and_bad_ones_are_told(place)
     _, _, sweep = app.session_state["compare_job"]
     assert [arm.label for arm in sweep.arms] == ["a", "b"]
     assert [arm.config(step).optim.lr for arm in sweep.arms for step in (0, 2)] == [0.1, 0.3, 0.1, 0.3]
+
+
+def test_equal_values_are_no_comparison_and_told(place):
+    app = opened("compare", show="setting", recipe="grpo", knob="lr", values="0.2, 0.2", env="bandit")
+    assert "values: must be 2 to 6 different numbers, got 1" in "\n".join(e.value for e in app.error)
+    assert not place.jobs.all()
+
+
+def test_arms_of_one_name_are_told_apart():
+    assert _own_name("run", []) == "run" and _own_name("run", ["run"]) == "run (2)" and _own_name("run", ["run", "run (2)"]) == "run (3)"

@@ -11,7 +11,8 @@ import pytest
 
 from live.contract import Request
 from live.server import shared
-from rlcore.microscope import Scene, Selection, lively, open_step, phase_of, scene_of
+from rlcore.knobs import SettingError
+from rlcore.microscope import Scene, Selection, lively, open_step, phase_of, scene_of, state_before
 from rlcore.presets import preset
 from tests.pages.opened import opened, words
 from ui import step_quiz
@@ -286,3 +287,22 @@ def test_a_step_that_teaches_nothing_says_so_and_leads_to_one_that_does() -> Non
 def test_every_recipe_opens_on_a_step_that_teaches() -> None:
     for env in ("gridworld", "addition"):
         assert not opened("step", recipe="gspo", env=env).info
+
+
+def test_a_step_too_heavy_to_look_at_is_refused_before_it_is_run() -> None:
+    began = time.monotonic()
+    app = opened("step", recipe="grpo", env="gridworld", step=500, epochs=1000)
+    assert "batch.epochs: under the microscope at most" in "".join(e.value for e in app.error)
+    assert time.monotonic() - began < 30
+
+
+def test_patience_ends_and_the_next_look_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = preset("grpo", "bandit", 4321)
+    with pytest.raises(SettingError, match="step: 0 of 39 steps before it are done"):
+        state_before(config, 40, patience=-1.0)
+    monkeypatch.setattr("ui.step_address.PATIENCE", -1.0)
+    app = opened("step", recipe="grpo", env="bandit", seed=4321, step=40)
+    assert "ask again to go on" in "".join(e.value for e in app.error)
+    monkeypatch.setattr("ui.step_address.PATIENCE", 60.0)
+    button(app, "Go on").click().run()
+    assert not app.error and not app.exception
