@@ -13,7 +13,6 @@ from rlcore.rng import generator
 from rlcore.words.measure import Accuracy, accuracy
 from rlcore.words.pretrain import RECIPES, pretrained
 
-
 LEVELS = {"addition-hurried": (0.1, 0.3), "addition-fluent": (0.9, 1.0)}
 """Sampled accuracy of the starts that are meant to be worse or better than half-way."""
 
