@@ -123,6 +123,8 @@ function config(plotly, chart) {
   });
   return {
     displaylogo: false,
+    showSendToCloud: false, // on by default: its button would upload the chart to somebody else's machine
+    plotlyServerURL: "",
     modeBarButtonsToRemove: ["toImage", "select2d", "lasso2d", "autoScale2d"],
     modeBarButtonsToAdd: [save("svg"), save("png")],
   };

@@ -37,7 +37,7 @@ def head(name: str, *, settings: Iterable[str] = ()) -> Lesson:
         st.session_state["page_shown"] = name
     address.arrive((SHOW, *settings), anew=anew)
     st.title(words.title)
-    st.markdown(f"**Try first.** {words.try_first}  \n**Notice.** {words.notice}")
+    st.markdown(f"**Try first:** {words.try_first}  \n**Notice:** {words.notice}")
     if words.terms:
         terms(words.terms)
     _refuse_unknown(name, {SHOW, *settings})

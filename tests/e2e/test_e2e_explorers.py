@@ -107,6 +107,7 @@ def test_the_charts_own_buttons_save_it(page, app_url, button, ending, magic):
     with page.expect_download() as got:
         page.locator(f"[data-title='Save as {button}']").click()
     assert got.value.suggested_filename == f"surrogate.{ending}"
+    assert not page.get_by_label("Share chart").or_(page.locator("[data-title^=Share]")).count()  # nothing is uploaded
     assert magic in Path(got.value.path()).read_bytes()[:200]
 
 
