@@ -103,7 +103,7 @@ def along_row(found: AlongRow, *, title: str) -> Plate:
         return d.figure(height=HEIGHT, legend=bool(found.lines) or bool(found.dead.any()))
 
     mine = f"{height[found.chosen]:.4g}" if np.isfinite(height[found.chosen]) else "not in this update"
-    told = f"{label} of {unit} {numbers[found.chosen]} ({found.names[found.chosen]}): {mine}."
+    told = f"{label[:1].upper()}{label[1:]} of {unit} {numbers[found.chosen]} ({found.names[found.chosen]}): {mine}."
     seen = height[np.isfinite(height)]
     if len(seen) > 1:
         told += f" All of them run from {seen.min():.4g} to {seen.max():.4g}."
@@ -190,7 +190,7 @@ def batch(found: Map, *, title: str) -> Plate:
 
     seen = values[np.isfinite(values)]
     span = f"from {seen.min():.4g} to {seen.max():.4g}" if len(seen) else "nowhere to be had"
-    told = f"{found.title} on all {len(seen)} places of the batch, {span}. Click a cell to select its row and {found.across}."
+    told = f"{found.title[:1].upper()}{found.title[1:]} on all {len(seen)} places of the batch, {span}. Click a cell to select its row and {found.across}."
     place = np.argwhere(np.isfinite(values))
     table = {"row": [found.rows[r] for r, _ in place], found.across: (place[:, 1] + 1).tolist(), found.title: seen.tolist()}
     return Plate("microscope-batch", title, draw, told, table)

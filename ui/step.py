@@ -9,6 +9,7 @@ import hashlib
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from figures import microscope as figures
 from rlcore.microscope import (
@@ -97,18 +98,25 @@ def _transport(step: Opened, scene: Scene, key: str, mode: str) -> None:
         st.button(f"Once more from the start: {step_quiz.MODES[harder]}", on_click=partial(go, phase="sample", mode=harder, update=None))
 
 
+def _together() -> DeltaGenerator:
+    """A field and its two buttons, which a narrow screen must not part."""
+    return st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content")
+
+
 def _numbers(scene: Scene) -> None:
     """Row, token and update as fields, with buttons for neighbors."""
     rows, tokens, at = len(scene.mask), scene.tokens, scene.at
     n = int((tokens < at.token).sum())
-    _field("row", "Row", at.row + 1, rows)
-    _hop("Row up", "W", at.row > 0, row=at.row)
-    _hop("Row down", "S", at.row + 1 < rows, row=at.row + 2)
+    with _together():
+        _field("row", "Row", at.row + 1, rows)
+        _hop("Row up", "W", at.row > 0, row=at.row)
+        _hop("Row down", "S", at.row + 1 < rows, row=at.row + 2)
     if len(tokens) > 1:
-        _field("token", what(scene).capitalize(), at.token + 1, int(tokens[-1]) + 1)
-        _hop(f"{what(scene).capitalize()} before", "A", n > 0, row=at.row + 1, token=int(tokens[n - 1]) + 1)
-        _hop(f"{what(scene).capitalize()} after", "D", n + 1 < len(tokens), row=at.row + 1,
-             token=int(tokens[min(n + 1, len(tokens) - 1)]) + 1)  # fmt: skip
+        with _together():
+            _field("token", what(scene).capitalize(), at.token + 1, int(tokens[-1]) + 1)
+            _hop(f"{what(scene).capitalize()} before", "A", n > 0, row=at.row + 1, token=int(tokens[n - 1]) + 1)
+            _hop(f"{what(scene).capitalize()} after", "D", n + 1 < len(tokens), row=at.row + 1,
+                 token=int(tokens[min(n + 1, len(tokens) - 1)]) + 1)  # fmt: skip
     if len(scene.updates) > 1:
         _field("update", f"Update of {len(scene.updates)}", at.update + 1, len(scene.updates))
 

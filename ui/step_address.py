@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import streamlit as st
 
 from live import engine
 from live.contract import Request
 from live.server import shared
+from rlcore.algorithm import Algorithm
 from rlcore.algorithms import recognise
 from rlcore.config import RunConfig
 from rlcore.knobs import SettingError
@@ -108,7 +110,12 @@ def _of_a_preset() -> Opened:
 
 def of_name(config: RunConfig) -> str:
     """What the algorithm is called."""
-    return str(recognise(config.algorithm))
+    return _name(config.algorithm)
+
+
+@lru_cache(maxsize=64)
+def _name(algorithm: Algorithm) -> str:
+    return str(recognise(algorithm))
 
 
 def _with_settings(request: Request, extra: Mapping[str, str]) -> Request:

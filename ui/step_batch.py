@@ -29,11 +29,13 @@ def show(scene: Scene, phase: Phase, keys: tuple[str, ...], *, hidden: bool) -> 
     known = keys[: n if hidden else n + 1]
     left, right = st.columns([0.54, 0.46], gap="medium")
     with left:
-        tabs = st.tabs([f"This row, {what(scene)} by {what(scene)}", "All rows"])
-        with tabs[0]:
-            _tokens(scene, known)
-        with tabs[1]:
-            _rows(scene, judged="advantage" in known)
+        mine, every = st.tabs([f"This row, {what(scene)} by {what(scene)}", "All rows"], on_change="rerun", key=f"step_tabs_{what(scene)}")
+        with mine:
+            if mine.open:
+                _tokens(scene, known)
+        with every:
+            if every.open:  # a table in a closed tab would cost as much as one that is seen
+                _rows(scene, judged="advantage" in known)
     with right:
         shown = [k for k in known if phase_of(scene, k).shows]
         if shown:

@@ -12,8 +12,10 @@ button[data-selected="true"] [data-testid="stMarkdownContainer"] p,
 </style>"""
 _FORMULAS = """<style>
 .katex-display { padding-block: 0.6em; margin-block: 0.2em; }
+.katex-display > .katex { white-space: normal; }
+.katex-display > .katex .base { margin-block: 0.2em; }
 </style>"""
-"""Room above and below a formula, whose fractions Streamlit's scrolling box would cut."""
+"""Room above and below a formula, whose fractions Streamlit's scrolling box would cut; a long one breaks at its signs."""
 
 
 _FOCUS = """<style>

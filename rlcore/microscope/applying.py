@@ -100,9 +100,9 @@ def _adam(scene: Scene, at: Spot, g: float) -> Told:
     blank = Blank("after", r"\theta_{\text{new}}", "the parameter after the step", after, 1, wrong,
                   max(0.02 * abs(after - before), 1e-9))  # fmt: skip
     formula = (
-        r"\begin{gathered}g'=g\cdot\min\Big(1,\tfrac{g_{\max}}{\lVert g\rVert}\Big),\quad "
-        r"\theta\leftarrow\theta-\mathrm{lr}\,\frac{\hat m}{\sqrt{\hat v}+\epsilon}\\ m\leftarrow\beta_1m+(1-\beta_1)g',\quad "
-        r"v\leftarrow\beta_2v+(1-\beta_2)g'^2\end{gathered}"
+        r"\begin{gathered}g'=g\cdot\min\Big(1,\tfrac{g_{\max}}{\lVert g\rVert}\Big)\\ m\leftarrow\beta_1m+(1-\beta_1)g'\\ "
+        r"v\leftarrow\beta_2v+(1-\beta_2)g'^2\\ \hat m=\tfrac{m}{1-\beta_1^n},\ \hat v=\tfrac{v}{1-\beta_2^n}\\ "
+        r"\theta\leftarrow\theta-\mathrm{lr}\,\frac{\hat m}{\sqrt{\hat v}+\epsilon}\end{gathered}"
     )
     sentence = "The gradient of all parameters is scaled to a bound, Adam turns it into a step, and the policy is a new one."
     return lines, blank, formula, sentence

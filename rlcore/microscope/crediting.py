@@ -57,7 +57,7 @@ def _scores(scene: Scene) -> Array:
 
 def _listed(scores: Array) -> str:
     few = [f"{x:.4g}" for x in scores[:8]]
-    return ",\\ ".join(few) + (rf",\ \dots\ \text{{({len(scores)} in all)}}" if len(scores) > 8 else "")
+    return ",\\ \\allowbreak ".join(few) + (rf",\ \dots\ \allowbreak\text{{({len(scores)} in all)}}" if len(scores) > 8 else "")
 
 
 def _group_relative(scene: Scene) -> Told:
@@ -237,7 +237,7 @@ def _gae(scene: Scene) -> Told:
     sentence = f"What happened at each step is compared with what the critic expected, and surprises are summed ahead.{end}{cut}"
     formula = (
         r"\begin{gathered}\delta_t=r'_t+\gamma V(s_{t+1})-V(s_t)\\ "
-        r"\hat A_t=\delta_t+\gamma\lambda\,\hat A_{t+1},\qquad \hat R_t=\hat A_t+V(s_t)\end{gathered}"
+        r"\hat A_t=\delta_t+\gamma\lambda\,\hat A_{t+1}\\ \hat R_t=\hat A_t+V(s_t)\end{gathered}"
     )
     return sentence, formula, lines, blanks
 

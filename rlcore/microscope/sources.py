@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from rlcore import slopes
 from rlcore.algorithm import Algorithm
@@ -137,6 +137,7 @@ def _text_of(recipe: str) -> str:
     return "\n\n".join([*(inspect.getsource(f).rstrip() for f in parts), text.rstrip()])
 
 
+@lru_cache(maxsize=256)
 def loop_of(algorithm: Algorithm, key: str) -> Listing:
     """The plain loop of the recipe this algorithm is, or is nearest to, with the phase's lines marked."""
     found = recognise(algorithm)

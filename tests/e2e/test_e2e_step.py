@@ -60,3 +60,14 @@ def test_a_click_in_the_map_selects_row_and_token_everywhere(page, app_url):
     page.get_by_text(re.compile(r"Row 10, step 6 ")).wait_for()
     page.keyboard.press("s")
     page.get_by_text(re.compile(r"Row 11, step")).wait_for()
+
+
+def test_no_formula_is_cut_on_a_narrow_screen(page, app_url):
+    page.set_viewport_size({"width": 390, "height": 900})
+    open_step(page, app_url, "recipe=ppo&env=addition&step=2&phase=apply&mode=watch")
+    page.wait_for_function("() => document.querySelectorAll('.katex-display').length >= 4")
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll('.katex-display')]
+        .filter(e => e.scrollWidth > e.clientWidth + 4 || e.scrollHeight > e.clientHeight + 4).map(e => e.textContent)"""
+    )
+    assert cut == []

@@ -423,4 +423,4 @@ def test_a_score_is_written_once() -> None:
 
 def test_how_many_scores_there_are_is_set_as_words() -> None:
     said = "".join(texts(written("advantage", open_step(preset("grpo", "addition"), 3))))
-    assert r"\text{(" in said and " in all" in said and ", … (" not in said
+    assert r"\text{(" in said and " in all" in said and ", … (" not in said and r"\allowbreak" in said
