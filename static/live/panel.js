@@ -16,6 +16,7 @@ import { Timeline } from "./timeline.js";
 import { Replies } from "./words.js";
 import { World } from "./world.js";
 
+const TWICE = 400; // ms
 const CALM = 1000; // ms between repaints where motion is to be reduced
 const counters = (window.__live = window.__live || { draws: 0, drawMs: 0, frames: 0, inputs: 0, latencies: [], panels: {} });
 
@@ -115,6 +116,10 @@ export class Panel {
   // ---------------------------------------------------------------- asked by people
 
   act(action) {
+    if (action === "fork") {
+      if (performance.now() - (this.forkedAt ?? -TWICE) < TWICE) return; // a double click is one fork
+      this.forkedAt = performance.now();
+    }
     if (action === "fork" || action === "undo") this.turned({});
     this.order({ op: "act", action, ...(action === "fork" || action === "undo" ? { ref: this.nextRef() } : {}) });
     if (action !== "step") this.settled();

@@ -239,6 +239,7 @@ const PAINTERS = {
 
 // The episode being shown plays to its end before the newest one takes over.
 World.prototype.film = function (world) {
+  if (!this.run.store.scene.step) this.playing = null; // back at the start: there is no episode yet
   const done = !this.playing || !this.playing.x.length || performance.now() - this.playing.since > this.playing.x.length * 20 + 400;
   if (done && world.x.length) this.playing = { ...world, step: this.run.store.scene.step, since: performance.now() };
 };

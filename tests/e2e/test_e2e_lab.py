@@ -474,3 +474,26 @@ def test_reduced_motion_repaints_once_a_second(new_context, app_url):
     draws, frames = ask(page, "window.__live.draws"), ask(page, "window.__live.frames")
     wait(page, f"window.__live.frames > {frames + 40}")
     assert ask(page, "window.__live.draws") - draws <= 8
+
+
+def test_after_a_reset_the_pole_shows_no_episode_of_the_run_before(page, app_url):
+    open_lab(page, app_url, "?recipe=ppo&env=CartPole-v1")
+    caption = page.locator(".lv-world .lv-caption")
+    caption.filter(has_text="The longest row of step").wait_for()
+    page.keyboard.press("p")
+    state_is(page, "paused")
+    page.keyboard.press("x")
+    wait(page, f"{STORE}.step === 0")
+    caption.filter(has_text="No episode yet").wait_for()
+
+
+def test_a_double_click_is_one_fork_and_what_is_turned_on_the_way_is_kept_and_in_the_address(page, app_url):
+    open_lab(page, app_url, "?env=addition&seed=3")
+    wait(page, f"{STORE}.step >= 5")
+    page.evaluate(f"() => {RUN}.link.command({{ op: 'open', step: 3 }})")
+    wait(page, f"{STORE}.status.open?.ready")
+    panel = "window.__live.panels.lab"
+    page.evaluate(f"() => {{ {panel}.act('fork'); {panel}.set({{ lr: 0.0003 }}); {panel}.act('fork'); }}")
+    wait(page, f"{STORE}.status.tree.length === 2 && {STORE}.status.state === 'playing' && {STORE}.step > 3")
+    assert ask(page, f"[{STORE}.status.settings.lr, {STORE}.status.tree[1].start]") == [0.0003, 3]
+    wait(page, "location.search.includes('~lr~0.0003')")  # from step 4 on, or from the next where the way was short
