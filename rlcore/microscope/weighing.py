@@ -96,14 +96,15 @@ def value(scene: Scene) -> Phase | None:
             error, formula = banded, r"L_V=c_v\,(V_{\text{clip}}-\hat R)^2"
     loss = rule.coef * front * error
     wrong.append(Mistake(front * error, "The coefficient c_v is missing."))
-    lines.append(line(r"c_v\text{-weighted: }\quad @coef@\cdot @front@\cdot @error@=@loss@\quad\text{(each step weighs }1/N)",
+    lines.append(line(r"\ell_V=@coef@\cdot @front@\cdot @error@=@loss@\quad\text{(each step weighs }1/N)",
                       coef=rule.coef, front=front, error=error, loss=loss))  # fmt: skip
     answer = "up" if target > v + 1e-9 else "down" if target < v - 1e-9 else "nowhere"
     question = Question("choice", "Where does the critic's prediction have to go here?", answer,
                         f"V = {v:.4g}, target {target:.4g}.", ("up", "nowhere", "down"))  # fmt: skip
     sentence = "The critic is fitted to what the advantages were made of, advantage plus old value; a second loss, in the same step."
-    blanks = (Blank("loss", "L_V", "critic's loss of this step", loss, 1, tuple(wrong)),
+    blanks = (Blank("loss", r"\ell_V", "critic's loss of this step", loss, 1, tuple(wrong)),
               Blank("plain", r"(V_\theta-\hat R)^2", "squared error", plain, 2))  # fmt: skip
+    formula = formula.replace("L_V=", r"L_V=\tfrac1N\textstyle\sum_{i,t}\ell_V,\quad \ell_V=")  # a mean in all three forms
     return Phase("value", "Value", sentence, formula, tuple(lines), blanks, question, shows="value_new")
 
 
