@@ -8,7 +8,7 @@ from rlcore.evidence import Comparison, Evidence, Setup, measured_with
 
 STEPS, FROM = 500, 100
 AT = tuple(range(FROM, STEPS + 1, 40))
-SEEDS = tuple(range(5))
+SEEDS = tuple(range(10))
 SETTINGS = {name: Setup(recipe=name.lower(), env="addition", steps=STEPS) for name in ("PPO", "GRPO", "GSPO")}
 
 
