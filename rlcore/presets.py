@@ -99,7 +99,7 @@ def preset_for(algorithm: Algorithm, env: Any, seed: int = 0) -> RunConfig:
     batch = _cartpole_batch(algorithm) if not finite else _finite_batch(algorithm)
     parts = {
         "seed": seed, "env": env, "policy": Tabular() if tabular else Mlp(), "algorithm": algorithm, "batch": batch,
-        "optim": Adam(lr=_rate(env, tabular)),
+        "optim": Adam(lr=_rate(algorithm, env, tabular)),
     }  # fmt: skip
     return parse(parts)
 
@@ -141,10 +141,12 @@ def _on_words(algorithm: Algorithm, env: Words, seed: int) -> RunConfig:
     return parse(parts)
 
 
-def _rate(env: Any, tabular: bool) -> float:
+def _rate(algorithm: Algorithm, env: Any, tabular: bool) -> float:
     if isinstance(env, Bandit | ContextualBandit):
         return 0.1
-    return 0.05 if tabular else 3e-3
+    if tabular:
+        return 0.05
+    return 5e-3 if _grouped(algorithm) else 3e-3  # groups go over their batch half as often
 
 
 def _grouped(algorithm: Algorithm) -> bool:
@@ -158,7 +160,7 @@ def _finite_batch(algorithm: Algorithm) -> Batch:
 def _cartpole_batch(algorithm: Algorithm) -> Batch:
     """PPO plays on through segments, as CleanRL and SB3 do; without a critic it takes whole episodes."""
     if _grouped(algorithm):
-        return Batch(prompts=2, group_size=8, epochs=4)
+        return Batch(prompts=2, group_size=8, epochs=2)
     if not isinstance(algorithm.advantage, Gae):
         return Batch(prompts=16, group_size=1, epochs=4)
     shuffled: Literal["rows", "transitions"] = "transitions" if isinstance(algorithm.ratio, TokenRatio) else "rows"
