@@ -116,7 +116,7 @@ def test_everything_can_be_locked_and_wrong_names_are_told(place):
     app = opened("lab", env="bandit", lock="*,mood", hide="*")
     (run,) = place.runs()
     told = app.warning[0].value
-    assert "lock: there is no control 'mood'" in told and "hide: there is no control '*'" in told
+    assert "lock: there is no control 'mood'" in told and r"hide: there is no control '\*'" in told
     train(run, 2)
     with pytest.raises(SettingError, match="locked"):
         run.set({"ratio": "sequence"})
