@@ -187,7 +187,7 @@ def test_hostile_text_gets_an_error_and_nothing_else(
     verdict = check_written(BY_ID["wb-clipped-loss"], text, REFERENCES["clipped_loss"])
     assert not verdict.passed
     assert len(verdict.message) < 400
-    assert time.thread_time() - began < 5, "evaluated where it should have been refused"
+    assert time.thread_time() - began < 0.5
     assert not list(tmp_path.iterdir())
 
 
@@ -203,7 +203,7 @@ def test_the_longest_and_busiest_expression_stays_fast() -> None:
     assert len(text) <= expression.LONGEST
     began = time.thread_time()  # of this thread: other tests may have left threads at work
     check_written(BY_ID["wb-clipped-loss"], text, REFERENCES["clipped_loss"])
-    assert time.thread_time() - began < 5, "evaluated where it should have been refused"
+    assert time.thread_time() - began < 0.5
 
 
 def value(text: str, **names: object) -> Array:
